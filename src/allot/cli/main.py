@@ -32,6 +32,7 @@ class _Commands(click.Group):
         "cel",
         "controller-manager",
         "demo",
+        "devices",
         "down",
         "explain",
         "kubeconfig",

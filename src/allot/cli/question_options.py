@@ -1,0 +1,159 @@
+"""The cluster that a question is about: the one of a kubeconfig, files, or hardware that is only described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from allot.cli.cluster_gates import gates_of_cluster
+from allot.cli.errors import CommandError
+from allot.cli.gate_options import gate_options
+from allot.cli.scheduler import load_configuration
+from allot.cli.snapshots import OF_A_CLUSTER, Source, namespace_of, take
+from allot.client.server_gates import API_SERVER, SCHEDULER
+from allot.client.snapshot import Snapshot
+from allot.driver.errors import HardwareError
+from allot.driver.loading import load_hardware
+from allot.questions.hardware_objects import hardware_objects
+from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
+from allot.rules import RuleSet
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BY_KUBERNETES = (
+    "these are the answers of Kubernetes v1.38; for those of allot's scheduler: --rules seeds"
+)
+
+
+@dataclass(frozen=True)
+class ClusterArguments:
+    """The options that say which cluster, and how its scheduler is configured."""
+
+    files: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
+    kubeconfig: Path | None = None
+    context: str | None = None
+    scheduler_config: Path | None = None
+    feature_gates: str = ""
+    rules: RuleSet | None = None
+
+    @property
+    def is_offline(self) -> bool:
+        return bool(self.files or self.hardware)
+
+    @property
+    def _source(self) -> Source:
+        return Source(self.files or self.hardware, self.kubeconfig, self.context)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace without `-n`: that of the context."""
+        return namespace_of(self._source)
+
+    def load(self, agent: str, also: tuple[str, ...] = ()) -> ObservedCluster:
+        """The cluster; `CommandError` if it cannot be read. `also` are further files whose objects it has."""
+        source = self._source
+        source.check()
+        configuration = load_configuration(self.scheduler_config, self.rules)
+        if self.is_offline:
+            snapshot = take(Source(self.files), KINDS, agent) if self.files else Snapshot()
+            self._add_hardware(snapshot)
+        else:
+            pages = (SCHEDULER, API_SERVER)
+            snapshot = take(source, KINDS, agent, gate_pages=pages)
+        if also:
+            added = take(Source(also), KINDS, agent)
+            for kind in KINDS:
+                for obj in added.of(kind):
+                    snapshot.put(kind, obj)
+        known = gates_of_cluster(snapshot, source, self.feature_gates, configuration.rules)
+        notes = [known.assumption] if known.assumption else []
+        if known.rules is RuleSet.V1_38 and self.rules is None:
+            notes.append(BY_KUBERNETES)
+        cluster = ObservedCluster(
+            snapshot,
+            known.gates,
+            known.rules,
+            configuration,
+            datetime.now(UTC).replace(microsecond=0),
+            tuple(notes),
+        )
+        try:
+            cluster = cluster.checked()
+        except UnreadableError as error:
+            raise CommandError(str(error)) from None
+        return cluster.with_inferred_nodes() if self.is_offline else cluster
+
+    def _add_hardware(self, snapshot: Snapshot) -> None:
+        for resource, obj in described_objects(self.hardware):
+            snapshot.put(resource, obj)
+
+
+def described_objects(references: tuple[str, ...]) -> list[tuple[Any, Any]]:
+    """The nodes, slices and classes of hardware descriptions; `CommandError` if one cannot be read."""
+    try:
+        return [
+            found
+            for reference in references
+            for found in hardware_objects(load_hardware(reference))
+        ]
+    except HardwareError as error:
+        raise CommandError(str(error)) from None
+
+
+def cluster_options(
+    *files: str, does: str = "", with_hardware: bool = True
+) -> Callable[[F], Callable[..., Any]]:
+    """The options; the function gets `cluster`, the `ClusterArguments`. `files` are the names of the option for files."""
+
+    def decorate(command: F) -> Callable[..., Any]:
+        @wraps(command)
+        def bundled(**given: Any) -> Any:
+            taken = {
+                name: given.pop(name)
+                for name in ClusterArguments.__dataclass_fields__
+                if name in given
+            }
+            return command(cluster=ClusterArguments(**taken), **given)
+
+        found = gate_options(OF_A_CLUSTER)(bundled)
+        found = click.option(
+            "--scheduler-config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
+        )(found)
+        found = click.option("--context", help="The context in the kubeconfig.")(found)
+        found = click.option(
+            "--kubeconfig",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="How to reach the cluster. Default: as kubectl.",
+        )(found)
+        if with_hardware:
+            found = click.option(
+                "--hardware",
+                multiple=True,
+                metavar="PROFILE[=N]",
+                help="A cluster of this hardware: a profile or a file, with N nodes.",
+            )(found)
+        return click.option(
+            *files,
+            "files",
+            multiple=True,
+            metavar="FILE",
+            help=does
+            or "The cluster: files or directories with what kubectl get -o yaml prints, or - for standard input,"
+            " instead of the cluster of the kubeconfig.",
+        )(found)
+
+    return decorate
+
+
+def without_hardware(cluster: ClusterArguments) -> ClusterArguments:
+    """The same arguments without described hardware."""
+    return replace(cluster, hardware=())

@@ -1,0 +1,339 @@
+"""Every device of a cluster: where it is, what it is, and its state.
+
+free        can be allocated
+held        a claim holds it
+shared      claims hold shares of it; `remaining` is what is left (KEP-5075)
+waiting     held, and its binding conditions are not True yet (KEP-5007)
+tainted     not held, and a taint keeps claims without a toleration away (KEP-5055)
+blocked     not held, but counters that it shares with other devices are used up (KEP-4815)
+unusable    its pool is incomplete or invalid
+unpublished a claim holds it, and no slice publishes it any more
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from allot.allocation.allocated_devices import Ledger, shown_holder
+from allot.allocation.devices import PoolDevice
+from allot.allocation.errors import AllocationError
+from allot.allocation.explain.amounts import amount
+from allot.allocation.pools import CounterBudget, PoolId
+from allot.allocation.search.candidates import LazySelector
+from allot.allocation.taints import blocking_taints
+from allot.api.base import ApiObject, always
+from allot.api.claims import ResourceClaim
+from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.identities import DeviceId
+from allot.api.pool_status import PoolStatus
+from allot.api.quantity import Quantity
+from allot.api.slices import Device
+from allot.client import resources
+from allot.controllers.pool_status import (
+    CountedDevice,
+    DeviceAvailability,
+    PoolAvailability,
+    newest_slices,
+    pool_availability,
+    pool_status,
+)
+from allot.controllers.pool_status.partitions import counters_left
+from allot.features import DEVICE_TAINT_RULES
+from allot.questions.observed_cluster import ObservedCluster
+from allot.scheduler.plugins.dynamic_resources.binding_conditions import examined_devices
+
+_MODEL_NAMES: Final = ("productName", "model", "product", "type", "profile")
+"""Attributes that name what a device is, the most telling first."""
+
+
+class DeviceUse(StrEnum):
+    """The state of a device; exactly one."""
+
+    FREE = "free"
+    HELD = "held"
+    SHARED = "shared"
+    WAITING = "waiting"
+    TAINTED = "tainted"
+    BLOCKED = "blocked"
+    UNUSABLE = "unusable"
+    UNPUBLISHED = "unpublished"
+
+
+HELD_STATES: Final = frozenset(
+    {DeviceUse.HELD, DeviceUse.SHARED, DeviceUse.WAITING, DeviceUse.UNPUBLISHED}
+)
+
+
+class Holder(ApiObject, frozen=True):
+    """A claim that holds a device or shares of it, and the pods that it is reserved for."""
+
+    claim: str = always(str)
+    pods: tuple[str, ...] = always(tuple)
+    consumed: dict[str, str] = always(dict)
+    """Capacity that its shares consume, by name."""
+    waits_for: tuple[str, ...] = ()
+    """Binding conditions that are not True yet."""
+    failure: str = ""
+    """A binding failure condition that is True."""
+
+
+class DeviceRow(ApiObject, frozen=True):
+    """One device."""
+
+    driver: str = always(str)
+    pool: str = always(str)
+    device: str = always(str)
+    node: str = always(str)
+    """Empty if it is not on one node."""
+    model: str = always(str)
+    state: DeviceUse = always(lambda: DeviceUse.FREE)
+    held_by: tuple[Holder, ...] = always(tuple)
+    remaining: dict[str, str] = always(dict)
+    """Of a device that can be shared: the capacity that is left, by name."""
+    taints: tuple[str, ...] = ()
+    reason: str = ""
+    """Why it is unusable or blocked."""
+
+    @property
+    def id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a claim could get it, or a share of it."""
+        return self.state is DeviceUse.FREE or (
+            self.state is DeviceUse.SHARED and any(map(_is_positive, self.remaining.values()))
+        )
+
+    @property
+    def is_held(self) -> bool:
+        return self.state in HELD_STATES
+
+
+class DeviceFilter(NamedTuple):
+    """Which devices to list; None: all."""
+
+    driver: str | None = None
+    pool: str | None = None
+    node: str | None = None
+    class_name: str | None = None
+    free: bool = False
+    held: bool = False
+
+    def takes(self, row: DeviceRow) -> bool:
+        """Whether the row is listed, as far as the row itself can tell."""
+        if self.node is not None and row.node != self.node:
+            return False
+        if not (self.free or self.held):
+            return True
+        return (self.free and row.is_free) or (self.held and row.is_held)
+
+
+class DeviceList(ApiObject, frozen=True):
+    """All devices, by driver, pool and name, and their number by state."""
+
+    devices: tuple[DeviceRow, ...] = always(tuple)
+    states: dict[str, int] = always(dict)
+    notes: tuple[str, ...] = ()
+
+
+class UnknownClassError(LookupError):
+    """No DeviceClass has this name."""
+
+
+def list_devices(cluster: ObservedCluster, wanted: DeviceFilter = DeviceFilter()) -> DeviceList:  # noqa: B008 - a value
+    """The devices that pass the filter; `UnknownClassError`."""
+    rows = tuple(row for row in _rows(cluster, wanted) if wanted.takes(row))
+    states = Counter(str(row.state) for row in rows)
+    notes = cluster.notes
+    return DeviceList(rows, {state: states[state] for state in DeviceUse if states[state]}, notes)
+
+
+def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]:
+    objects, gates = cluster.objects, cluster.gates
+    claims = _Claims(cluster)
+    selects = _selection(cluster, wanted.class_name)
+    rules = objects.of(resources.DEVICE_TAINT_RULES) if DEVICE_TAINT_RULES in gates else ()
+    slices = newest_slices(objects.of(resources.RESOURCE_SLICES), wanted.driver, wanted.pool)
+    unpublished = claims.devices_held()
+    rows: list[DeviceRow] = []
+    for pool, published in slices.items():
+        census = pool_availability(pool, published, claims.ledger, rules)
+        status = pool_status(census, claims.ledger, None, gates)
+        problem = _problem(census, status)
+        left = counters_left(census)
+        for counted in census.devices:
+            unpublished.pop(counted.id, None)
+            if selects is None or selects(counted):
+                rows.append(_row(counted, census, claims, left, problem, rules))
+    if wanted.class_name is None:
+        rows += (
+            DeviceRow(*id_, state=DeviceUse.UNPUBLISHED, held_by=claims.holders(id_))
+            for id_ in unpublished
+            if wanted.driver in (None, id_.driver) and wanted.pool in (None, id_.pool)
+        )
+    yield from sorted(rows, key=lambda row: row.id)
+
+
+def _problem(census: PoolAvailability, status: PoolStatus) -> str:
+    """Why allocation refuses the pool; empty if it does not."""
+    has_free = any(each.state is DeviceAvailability.AVAILABLE for each in census.devices)
+    is_refused = census.is_incomplete or (has_free and status.available_devices == 0)
+    return (status.validation_error or "the pool is refused") if is_refused else ""
+
+
+def _row(
+    counted: CountedDevice,
+    census: PoolAvailability,
+    claims: _Claims,
+    left: CounterBudget,
+    problem: str,
+    rules: Sequence[DeviceTaintRule],
+) -> DeviceRow:
+    id_, device = counted.id, counted.device
+    holders = claims.holders(id_)
+    remaining = claims.remaining(id_, device)
+    reason = ""
+    if holders:
+        is_waiting = any(holder.waits_for for holder in holders)
+        state = DeviceUse.SHARED if claims.ledger.has_share(id_) else DeviceUse.HELD
+        state = DeviceUse.WAITING if is_waiting else state
+    elif problem:
+        state, reason = DeviceUse.UNUSABLE, problem
+    elif counted.is_tainted:
+        state = DeviceUse.TAINTED
+    elif lacking := _lacking_counters(device, left):
+        state, reason = DeviceUse.BLOCKED, f"used up: {', '.join(lacking)}"
+    else:
+        state = DeviceUse.FREE
+    return DeviceRow(
+        *id_,
+        node=census.node_name or counted.node_name,
+        model=model_of(device),
+        state=state,
+        held_by=holders,
+        remaining=remaining,
+        taints=tuple(
+            f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
+            for taint in blocking_taints(id_, device.taints, rules)
+        ),
+        reason=reason,
+    )
+
+
+def model_of(device: Device) -> str:
+    """What the device is, by the attribute that usually tells; empty if none does."""
+    named = {name.rpartition("/")[2]: value for name, value in sorted(device.attributes.items())}
+    found = (named[name].string for name in _MODEL_NAMES if name in named)
+    return next(filter(None, found), "")
+
+
+def _lacking_counters(device: Device, left: CounterBudget) -> tuple[str, ...]:
+    return tuple(
+        f"{use.counter_set}/{name}"
+        for use in device.consumes_counters
+        for name, counter in use.counters.items()
+        if left.get(use.counter_set, {}).get(name, 0) < counter.value.nanos
+    )
+
+
+class _Claims:
+    """The claims of the cluster: what they hold, and for whom."""
+
+    def __init__(self, cluster: ObservedCluster) -> None:
+        self.ledger = Ledger(cluster.gates)
+        self._by_name: dict[str, ResourceClaim] = {}
+        for claim in cluster.objects.of(resources.RESOURCE_CLAIMS):
+            if claim.status.allocation is not None:
+                name = str(claim.key)
+                self._by_name[name] = claim
+                self.ledger.add(name, claim.status.allocation)
+
+    def devices_held(self) -> dict[DeviceId, None]:
+        return dict.fromkeys((*self.ledger.dedicated, *self.ledger.shared))
+
+    def holders(self, device: DeviceId) -> tuple[Holder, ...]:
+        names = dict.fromkeys(map(shown_holder, self.ledger.holders(device)))
+        return tuple(self._holder(self._by_name[name], device) for name in sorted(names))
+
+    def _holder(self, claim: ResourceClaim, device: DeviceId) -> Holder:
+        allocation = claim.status.allocation
+        assert allocation is not None
+        consumed: dict[str, Quantity] = {}
+        for result in allocation.devices.results:
+            if result.device_id == device:
+                for name, share in result.consumed_capacity.items():
+                    consumed[name] = consumed[name] + share if name in consumed else share
+        examined = [each for each in examined_devices(claim) if each.device.device_id == device]
+        failures = [each.failure for each in examined if each.failure is not None]
+        return Holder(
+            claim=str(claim.key),
+            pods=tuple(
+                f"{claim.metadata.namespace}/{consumer.name}"
+                for consumer in claim.status.reserved_for
+                if consumer.resource == "pods"
+            ),
+            consumed={name: str(total) for name, total in sorted(consumed.items())},
+            waits_for=() if failures else tuple(name for each in examined for name in each.lacking),
+            failure=failures[0].type if failures else "",
+        )
+
+    def remaining(self, id_: DeviceId, device: Device) -> dict[str, str]:
+        """The capacity that is left of a device that can be shared."""
+        if not device.allow_multiple_allocations:
+            return {}
+        consumed: Mapping[str, int] = self.ledger.consumed(id_, device.capacity.items())
+        is_taken = self.ledger.is_dedicated(id_)
+        return {
+            name: str(
+                amount(
+                    0 if is_taken else max(0, capacity.value.nanos - consumed.get(name, 0)),
+                    capacity.value,
+                )
+            )
+            for name, capacity in sorted(device.capacity.items())
+        }
+
+
+def _selection(
+    cluster: ObservedCluster, class_name: str | None
+) -> Callable[[CountedDevice], bool] | None:
+    if class_name is None:
+        return None
+    classes = {each.metadata.name: each for each in cluster.objects.of(resources.DEVICE_CLASSES)}
+    if class_name not in classes:
+        known = f"available: {', '.join(sorted(classes))}" if classes else "there are no classes"
+        raise UnknownClassError(f"no DeviceClass {class_name}; {known}")
+    return class_selection(classes[class_name])
+
+
+def class_selection(class_: DeviceClass) -> Callable[[CountedDevice], bool]:
+    """Whether a class selects a device; devices on which an expression fails are not selected."""
+    selectors = [
+        LazySelector(f"selector {number}", selector)
+        for number, selector in enumerate(class_.spec.selectors, 1)
+    ]
+
+    def selects(counted: CountedDevice) -> bool:
+        device = PoolDevice(counted.slice, counted.device, ())
+        try:
+            return all(selector.matches(device) for selector in selectors)
+        except AllocationError:
+            return False
+
+    return selects
+
+
+def _is_positive(text: str) -> bool:
+    return Quantity.parse(text).nanos > 0
+
+
+def pools_of(rows: Iterable[DeviceRow]) -> dict[PoolId, list[DeviceRow]]:
+    """The rows by pool."""
+    found: dict[PoolId, list[DeviceRow]] = {}
+    for row in rows:
+        found.setdefault(PoolId(row.driver, row.pool), []).append(row)
+    return found

@@ -1,0 +1,44 @@
+"""Clusters as values, for tests of questions: `observed(a_node(), a_slice(), a_pod(), …)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from allot.api.base import ApiObject
+from allot.api.raw import RawObject
+from allot.client.resources import RESOURCES, Resource
+from allot.client.snapshot import Snapshot
+from allot.features import DEFAULTS, FeatureGates
+from allot.public.loading import completed
+from allot.questions.observed_cluster import ObservedCluster
+from allot.scheduler.configuration import SchedulerConfiguration
+
+_BY_KIND: Final[Mapping[str, Resource[Any]]] = {each.kind: each for each in reversed(RESOURCES)}
+
+
+def resource_of(obj: ApiObject | RawObject) -> Resource[Any]:
+    """The resource of an object, by its kind or type."""
+    return _BY_KIND[obj.kind if isinstance(obj, RawObject) else type(obj).__name__]
+
+
+def snapshot_of(*objects: ApiObject | RawObject) -> Snapshot:
+    """A snapshot of these objects. A missing namespace or uid is filled in."""
+    snapshot = Snapshot()
+    for number, obj in enumerate(objects):
+        resource = resource_of(obj)
+        snapshot.put(resource, completed(obj, resource, number))
+    return snapshot
+
+
+def observed(
+    *objects: ApiObject | RawObject,
+    gates: FeatureGates = DEFAULTS,
+    configuration: SchedulerConfiguration | None = None,
+) -> ObservedCluster:
+    """A cluster of these objects."""
+    return ObservedCluster(
+        snapshot_of(*objects),
+        gates,
+        configuration=configuration or SchedulerConfiguration(),
+    )

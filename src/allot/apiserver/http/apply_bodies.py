@@ -42,8 +42,8 @@ def _from_json(body: bytes) -> Any:
         raise bad_request("json: document is nested too deeply")
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
-        return json.loads(body, object_pairs_hook=_distinct)
-    except (ValueError, RecursionError):  # of msgspec too
+        return json.loads(body.decode(), object_pairs_hook=_distinct)
+    except (ValueError, RecursionError):  # of msgspec and of UTF-8 too
         return None
 
 

@@ -47,8 +47,9 @@ class Connection:
     async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         self._send(method, path, body)
         code, headers = await self._read_head()
-        length = int(headers[b"content-length"])
-        return code, await self._reader.readexactly(length)
+        if b"content-length" in headers:
+            return code, await self._reader.readexactly(int(headers[b"content-length"]))
+        return code, await self._chunks()
 
     async def watch(self, path: str) -> None:
         """Start a watch; `chunk` reads its events."""
@@ -65,6 +66,15 @@ class Connection:
             raise EndOfStream
         content = await self._reader.readexactly(size + 2)
         return content[:-2]
+
+    async def _chunks(self) -> bytes:
+        """All of an answer that is sent in chunks, as long lists are."""
+        chunks = []
+        with contextlib.suppress(EndOfStream):
+            while True:
+                chunks.append(await self.chunk())
+        await self._reader.readline()  # ends the last, empty chunk
+        return b"".join(chunks)
 
     async def close(self) -> None:
         """Abort the connection."""

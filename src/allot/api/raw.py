@@ -11,7 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
-from allot.api.base import ApiObject
+from allot.api.base import ApiObject, replace
 from allot.api.decoding import DecodeError, from_value, to_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.lazy import lazy
@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 
 _METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
+_METADATA_LISTS: Final = ("finalizers", "ownerReferences")
 
 
 class OpenObject(ApiObject, frozen=True):
@@ -30,10 +31,25 @@ class OpenObject(ApiObject, frozen=True):
 
 
 class RawObject:
-    """A whole object as decoded JSON. Treat `data` as frozen: it is shared."""
+    """A whole object as decoded JSON. Treat `data` as frozen: it is shared.
+
+    An object with other metadata shares the rest with the object it comes from. Its metadata becomes JSON when `data`
+    is first asked for: a write changes metadata several times, and is encoded once.
+    """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
+        self._rest = data
+        """Everything but the metadata, which may be that of another object."""
+
+    @lazy
+    def data(self) -> Mapping[str, Any]:
+        """The whole object."""
+        known = _metadata_json(self.metadata)
+        for name, value in (self._rest.get("metadata") or {}).items():
+            if name not in _METADATA_FIELDS:
+                known[name] = value
+        return {**self._rest, "metadata": known}
 
     @classmethod
     def from_json(cls, body: bytes) -> Self:
@@ -51,7 +67,7 @@ class RawObject:
 
     def get(self, *path: str | int, default: Any = None) -> Any:
         """The value at a path; `default` if it is missing or null."""
-        value: Any = self.data
+        value: Any = self.data if not path or path[0] == "metadata" else self._rest
         for part in path:
             try:
                 value = value[part]
@@ -61,7 +77,14 @@ class RawObject:
 
     def with_value(self, value: Any, *path: str) -> Self:
         """A copy with `value` at the path; None removes what is there. All else is shared."""
-        return type(self)(_with_value(self.data, value, path))
+        if path[0] == "metadata":
+            return type(self)(_with_value(self.data, value, path))
+        copy = type(self)(_with_value(self._rest, value, path))
+        if "data" not in self.__dict__:
+            del copy.data
+        if "metadata" in self.__dict__:
+            copy.__dict__["metadata"] = self.metadata
+        return copy
 
     def read(self, cls: type[T], *path: str | int) -> T:
         """The typed view of a part; empty if the part is missing or of another shape."""
@@ -101,13 +124,25 @@ class RawObject:
 
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
-        known = msgspec.to_builtins(metadata, enc_hook=to_builtin, str_keys=True)
-        for name, value in self.get("metadata", default={}).items():
-            if name not in _METADATA_FIELDS:
-                known[name] = value
-        copy = type(self)({**self.data, "metadata": known})
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)  # with the views of other parts
+        copy.__dict__.pop("data", None)
         copy.__dict__["metadata"] = metadata  # the same as reading it again
         return copy
+
+
+def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:
+    """The metadata as JSON values. Entries of managedFields are shared: they are most of it."""
+    entries = metadata.managed_fields
+    if entries:
+        metadata = replace(metadata, managed_fields=())
+    known: dict[str, Any] = msgspec.to_builtins(metadata, enc_hook=to_builtin, str_keys=True)
+    for name in _METADATA_LISTS:
+        if name in known:
+            known[name] = list(known[name])
+    if entries:
+        known["managedFields"] = list(entries)
+    return known
 
 
 def object_key(data: Mapping[str, Any]) -> ObjectKey:

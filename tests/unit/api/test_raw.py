@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import msgspec
 import pytest
 
 from allot.api.base import replace
@@ -59,6 +61,41 @@ def test_a_change_keeps_everything_else() -> None:
     assert changed.get("spec") == before["spec"]
     assert Pod.from_json(changed.to_json()) == changed
     assert changed != pod
+
+
+def test_metadata_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a write changes the metadata, and whatever else it changes in between."""
+    converted: list[object] = []
+    to_builtins = msgspec.to_builtins
+
+    def counting(value: object, **options: Any) -> Any:
+        converted.append(value)
+        return to_builtins(value, **options)
+
+    monkeypatch.setattr(msgspec, "to_builtins", counting)
+    entry = {"manager": "m", "fieldsV1": {"f:spec": {}}}
+    pod = Pod(POD)
+    for generation in range(1, 4):
+        metadata = replace(pod.metadata, generation=generation, managed_fields=(entry,))
+        pod = pod.with_metadata(metadata).with_value(generation, "status", "number")
+        assert pod.get("spec", "nodeName") == "n"
+    assert pod.key == ObjectKey("ns", "p")
+    assert pod.get("metadata", "generation") == 3
+    assert pod.get("metadata", "futureField") == [1]
+    assert pod.get("metadata", "managedFields")[0] is entry, "entries are shared"
+    assert pod.get("status", "number") == 3
+    assert len(converted) == 1
+
+
+def test_a_change_keeps_the_views_that_it_does_not_touch() -> None:
+    pod = Pod(POD)
+    spec = pod.spec
+
+    changed = pod.with_metadata(replace(pod.metadata, name="q"))
+
+    assert changed.spec is spec
+    assert changed.with_value("m", "spec", "nodeName").metadata is changed.metadata
+    assert changed.with_value("r", "metadata", "name").metadata.name == "r"
 
 
 def test_removing_and_creating() -> None:

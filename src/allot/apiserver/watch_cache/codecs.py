@@ -222,9 +222,6 @@ class RawCodec(Codec):
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
         data = self._from_storage(dict(obj.data), version)
         metadata = dict(data.get("metadata") or {})
-        if not _METADATA_LISTS.isdisjoint(metadata):
-            for name in _METADATA_LISTS.intersection(metadata):
-                metadata[name] = _with_lists(metadata[name])
         data["metadata"] = metadata
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
@@ -266,9 +263,6 @@ _ZEROES: Final = {
     "status.succeeded": 0,
 }
 """The zero values of selectable fields that are not strings."""
-
-_METADATA_LISTS: Final = frozenset(("finalizers", "managedFields", "ownerReferences"))
-
 
 @cache
 def type_meta(resource: Resource, version: str) -> tuple[str, str]:

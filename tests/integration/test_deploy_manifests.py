@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -81,8 +83,44 @@ def test_deployment_starts_a_command_that_answers_its_probes(name: str, tmp_path
     pages = ComponentEndpoints(lambda: True, CollectorRegistry)
     for probe in ("livenessProbe", "readinessProbe"):
         assert pages.answer("GET", container[probe]["httpGet"]["path"]).code == 200
-    assert pod["securityContext"]["runAsNonRoot"]
-    assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def _workloads() -> list[dict[str, Any]]:
+    """Everything in deploy/ that runs containers."""
+    documents = manifests(*sorted(path.name for path in DEPLOY.glob("*.yaml")))
+    return [each for each in documents if "template" in each.get("spec", {})]
+
+
+def test_containers_have_no_privileges() -> None:
+    workloads = _workloads()
+
+    assert len(workloads) == 2
+    for workload in workloads:
+        pod = workload["spec"]["template"]["spec"]
+        context = pod["securityContext"]
+        assert context["runAsNonRoot"]
+        assert context["runAsUser"] > 0
+        assert context["runAsGroup"] > 0
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+        assert not [each for each in pod["volumes"] if "hostPath" in each]
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"].keys() == {"requests", "limits"}
+
+
+def test_image_installs_extras_that_exist() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    [extras] = re.findall(r'pip install "\.\[(.+)\]"', dockerfile)
+
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
 
 
 def test_controller_manager_runs_what_its_role_is_for() -> None:

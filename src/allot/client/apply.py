@@ -36,11 +36,16 @@ class RefusedError(Exception):
 
 
 async def apply(
-    client: Client, documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
+    client: Client,
+    documents: Iterable[Document],
+    namespace: str = DEFAULT_NAMESPACE,
+    *,
+    strict: bool = False,
 ) -> list[RawObject]:
     """The resulting objects; `namespace` is the default of namespaced objects.
 
-    Nothing is written if one of them is of an unknown kind.
+    Nothing is written if one of them is of an unknown kind. If `strict`, the server refuses unknown fields, as for
+    kubectl.
     """
     ordered = sorted(documents, key=lambda document: document.get("kind") not in _FIRST)
     kinds = {(kind.api_version, kind.kind): kind for kind in (await discover(client)).kinds}
@@ -51,7 +56,8 @@ async def apply(
             raise UnknownKindError(document)
         found.append((kind, document))
     return [
-        await _apply_one(client, resource_of(kind), document, namespace) for kind, document in found
+        await _apply_one(client, resource_of(kind), document, namespace, strict=strict)
+        for kind, document in found
     ]
 
 
@@ -63,7 +69,12 @@ def resource_of(kind: ServedKind) -> Resource[RawObject]:
 
 
 async def _apply_one(
-    client: Client, resource: Resource[RawObject], document: Document, namespace: str
+    client: Client,
+    resource: Resource[RawObject],
+    document: Document,
+    namespace: str,
+    *,
+    strict: bool,
 ) -> RawObject:
     metadata = dict(document.get("metadata") or {})
     if resource.namespaced:
@@ -71,12 +82,12 @@ async def _apply_one(
     whole = {**document, "metadata": metadata}
     try:
         try:
-            return await client.create(resource, RawObject(whole))
+            return await client.create(resource, RawObject(whole), strict=strict)
         except ApiStatusError as error:
             if not error.is_already_exists or not metadata.get("name"):
                 raise
         whole.pop("status", None)
         key = object_key(whole)
-        return await client.patch(resource, key, whole)
+        return await client.patch(resource, key, whole, strict=strict)
     except ApiStatusError as error:
         raise RefusedError(document, error) from error

@@ -37,6 +37,7 @@ PAGE_SIZE: Final = 500
 CONFLICT_ATTEMPTS: Final = 10
 
 _DRY_RUN: Final = {"dryRun": "All"}
+_STRICT: Final = {"fieldValidation": "Strict"}
 
 T = TypeVar("T")
 
@@ -196,14 +197,16 @@ class Client(RestClient):
 
     # --- writes ---
 
-    async def create(self, resource: Resource[T], obj: T, *, dry_run: bool = False) -> T:
-        """The stored object. Created in the namespace of its metadata."""
+    async def create(
+        self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
+    ) -> T:
+        """The stored object. Created in the namespace of its metadata. If `strict`, unknown fields are refused."""
         key = resource.codec.key(obj)
         body, content_type = self._encoded(resource, obj)
         response = await self.request(
             "POST",
             resource.collection_path(key.namespace),
-            _DRY_RUN if dry_run else None,
+            {**(_DRY_RUN if dry_run else {}), **(_STRICT if strict else {})},
             body,
             content_type,
             may_repeat=bool(key.name),
@@ -267,11 +270,13 @@ class Client(RestClient):
         type_: PatchType = PatchType.MERGE,
         *,
         subresource: str = "",
+        strict: bool = False,
     ) -> T:
-        """`patch` is a JSON value, or encoded JSON."""
+        """`patch` is a JSON value, or encoded JSON. If `strict`, unknown fields are refused."""
         response = await self.request(
             "PATCH",
             resource.path(key, subresource),
+            _STRICT if strict else None,
             body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
             content_type=type_.value,
             may_repeat=type_ is not PatchType.JSON,

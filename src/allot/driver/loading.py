@@ -26,14 +26,17 @@ def profiles() -> list[str]:
     )
 
 
-def load_hardware(reference: str) -> Hardware:
-    """The hardware of `FILE` or `PROFILE`; `=N` sets the number of nodes."""
+def load_hardware(reference: str, directory: Path | None = None) -> Hardware:
+    """The hardware of `FILE` or `PROFILE`; `=N` sets the number of nodes.
+
+    A file is looked for in `directory` first, then in the working directory.
+    """
     found = _REFERENCE(reference)
     if found is None:
         raise HardwareError("--hardware", "", f"expected FILE[=N] or one of {_choice()}")
     where = found["where"]
     count = int(found["count"]) if found["count"] else None
-    text, source, name = _read(where)
+    text, source, name = _read(where, directory)
     return read_hardware(_document(text, source), source, name, count)
 
 
@@ -43,10 +46,12 @@ class _Found(NamedTuple):
     name: str
 
 
-def _read(where: str) -> _Found:
+def _read(where: str, directory: Path | None) -> _Found:
     if where in profiles():
         return _Found((_PROFILES / f"{where}.yaml").read_text(encoding="utf-8"), where, where)
     path = Path(where)
+    if directory is not None and (directory / path).exists():
+        path = directory / path
     try:
         return _Found(path.read_text(encoding="utf-8"), where, path.stem)
     except FileNotFoundError:

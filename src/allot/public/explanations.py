@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from typing import Any, Final
 
@@ -88,10 +88,9 @@ class Explanation:
 
 
 def explain_object(
-    objects: Snapshot, known: ClusterGates, kind: str, key: ObjectKey
+    objects: Snapshot, known: ClusterGates, kind: str, key: ObjectKey, now: datetime
 ) -> Explanation | None:
     """The explanation of a pod or a claim; None if no object has this name."""
-    now = datetime.now(UTC)
     configuration = SchedulerConfiguration(rules=known.rules)
     model = StaticScheduler(objects, configuration, known.gates, lambda: now)
     explainer = ObjectExplainer(model, EFFORT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -148,24 +149,28 @@ class ClusterSnapshot:
 
     # --- queries ---
 
-    def explain(self, what: str | Pod | ResourceClaim | Mapping[str, Any]) -> Explanation:
+    def explain(
+        self, what: str | Pod | ResourceClaim | Mapping[str, Any], *, now: datetime | None = None
+    ) -> Explanation:
         """Explains the state of a pod or a claim, the reasons, and changes that would help.
 
         `what` is `pod/NAME`, `claim/NAME` (or `pod/NAMESPACE/NAME`), an object of the snapshot, or a manifest of a pod
-        or a claim that is not in it, explained as if it were created now.
+        or a claim that is not in it, explained as if it were created now. Ages are those at `now`, by default the
+        present.
         """
         if isinstance(what, Mapping):
-            return self.with_objects(what)._explain(*target_of(what))
+            return self.with_objects(what)._explain(*target_of(what), now)
         if isinstance(what, Pod):
-            return self._explain("pod", what.key)
+            return self._explain("pod", what.key, now)
         if isinstance(what, ResourceClaim):
-            return self._explain("claim", ObjectKey(what.metadata.namespace, what.metadata.name))
-        return self._explain(*read_target(what))
+            key = ObjectKey(what.metadata.namespace, what.metadata.name)
+            return self._explain("claim", key, now)
+        return self._explain(*read_target(what), now)
 
-    def _explain(self, kind: str, key: ObjectKey) -> Explanation:
+    def _explain(self, kind: str, key: ObjectKey, now: datetime | None) -> Explanation:
         from allot.public.explanations import explain_object
 
-        found = explain_object(self._objects, self._known, kind, key)
+        found = explain_object(self._objects, self._known, kind, key, now or datetime.now(UTC))
         if found is None:
             resource: Resource[Any] = resources.PODS if kind == "pod" else resources.RESOURCE_CLAIMS
             known = [str(resource.codec.key(each)) for each in self._objects.of(resource)]

@@ -11,89 +11,61 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar
 
-import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from allot import features
-from allot.api.identities import ObjectKey
+from allot.api.identities import DeviceId, ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver.assembly import ApiServer
 from allot.apiserver.auth.authentication import MASTERS, StaticTokens, User
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.running import ServerOptions
-from allot.client.apply import DEFAULT_NAMESPACE, apply, resource_of
+from allot.client.apply import DEFAULT_NAMESPACE, RefusedError, UnknownKindError, apply, resource_of
 from allot.client.client import Client
 from allot.client.discovery import discover
+from allot.client.errors import ClientError
 from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.cluster import Cluster, running_cluster
-from allot.components import ClusterParts, ClusterTime
-from allot.driver.loading import load_hardware
-from allot.features import FeatureGates
-from allot.kubelet.settings import KubeletSettings as NodeSettings
-from allot.rules import RuleSet
-from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
+from allot.components import ClusterTime
+from allot.public.errors import AllotError, NotFoundError
 from allot.storage.memory import MemoryStore
+from allot.testing.errors import (
+    NotInRealTimeError,
+    NotInVirtualTimeError,
+    UnservedKindError,
+    WaitTimeoutError,
+)
+from allot.testing.reading import claims_of_pod, devices_of_claim, documents_of
+from allot.testing.settings import ClusterSettings
 from allot.testing.virtual_time import VirtualClock, VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from allot.public.explanations import Explanation
+
+__all__ = ["AllotCluster", "ClusterSettings", "RealTimeCluster", "VirtualTimeCluster"]
 
 T = TypeVar("T")
 
 WAIT_SECONDS: Final = 30.0
 FIRST_POLL_SECONDS, SLOWEST_POLL_SECONDS = 0.01, 1.0
 _TOKEN: Final = "test-admin-token"  # noqa: S105 - of a local test server
-
-
-@dataclass(frozen=True)
-class ClusterSettings:
-    """The settings of a cluster for tests."""
-
-    hardware: Sequence[str] = ()
-    """Profiles or files; `=N` sets the number of nodes."""
-    feature_gates: Mapping[str, bool] | None = None
-    """Of all components."""
-    scheduler_gates: Mapping[str, bool] | None = None
-    """Where the scheduler's differ from `feature_gates`: version skew."""
-    controller_gates: Mapping[str, bool] | None = None
-    """The same for the controllers."""
-    rules: str = RuleSet.SEEDS
-    """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
-    controllers: Sequence[str] = ("*",)
-    has_scheduler: bool = True
-    binding_timeout: str = "600s"
-    """How long pods wait for devices to become ready (KEP-5007), as in the scheduler's configuration."""
-    all_nodes: bool = True
-    """Simulate every node that a test creates."""
-
-    @property
-    def gates(self) -> FeatureGates:
-        return self._gates_with({})
-
-    def _gates_with(self, own: Mapping[str, bool] | None) -> FeatureGates:
-        wanted = {**(self.feature_gates or {}), **(own or {})}
-        return features.with_overrides(wanted, RuleSet(self.rules))
-
-    @property
-    def _scheduler(self) -> SchedulerConfiguration:
-        args = {"DynamicResources": {"bindingTimeout": self.binding_timeout}}
-        return SchedulerConfiguration(profiles=(ProfileConfiguration(args=args),))
-
-    @property
-    def parts(self) -> ClusterParts:
-        return ClusterParts(
-            self._scheduler if self.has_scheduler else None,
-            self.controllers,
-            NodeSettings(all_nodes=self.all_nodes),
-            [load_hardware(reference) for reference in self.hardware],
-            self._gates_with(self.scheduler_gates),
-            self._gates_with(self.controller_gates),
-        )
+_EXPLAINED: Final = {
+    "Pod": "pod",
+    "pods": "pod",
+    "ResourceClaim": "claim",
+    "resourceclaims": "claim",
+}
+_EXPECTED: Final = (
+    AllotError, ClientError, RefusedError, UnknownKindError, UnservedKindError, WaitTimeoutError,
+)  # fmt: skip
+"""Errors that say what is wrong in the test: its own line is shown, not those in allot that found it."""
 
 
 class AllotCluster(ABC):
@@ -137,22 +109,25 @@ class AllotCluster(ABC):
     # --- common operations ---
 
     def apply(self, *manifests: str | Path | Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Create or update objects: YAML strings, files or dictionaries."""
-        documents = [document for each in manifests for document in _documents(each)]
-        return [dict(obj.data) for obj in self.run(apply(self.client, documents))]
+        """Create or update objects: YAML strings, files or dictionaries. Unknown and duplicate fields are errors."""
+        __tracebackhide__ = True
+        return self._call(self._apply(manifests))
 
     def get(
         self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE
     ) -> dict[str, Any] | None:
         """An object, or None if it does not exist. The kind is written as in manifests (`Pod`) or kubectl (`pods.v1`)."""
-        return self.run(self._get(kind, name, namespace))
+        __tracebackhide__ = True
+        return self._call(self._get(kind, name, namespace))
 
     def list(self, kind: str, namespace: str = "", selector: str = "") -> list_[dict[str, Any]]:
         """All objects of a kind, in one namespace or in all."""
-        return self.run(self._list(kind, namespace, selector))
+        __tracebackhide__ = True
+        return self._call(self._list(kind, namespace, selector))
 
     def delete(self, kind: str, name: str, namespace: str = DEFAULT_NAMESPACE) -> None:
-        self.run(self._delete(kind, name, namespace))
+        __tracebackhide__ = True
+        self._call(self._delete(kind, name, namespace))
 
     def wait_for(
         self,
@@ -163,7 +138,8 @@ class AllotCluster(ABC):
         seconds: float = WAIT_SECONDS,
     ) -> dict[str, Any] | None:
         """The object once `is_so` holds for it (None if it does not exist). `AssertionError` after `seconds`."""
-        return self.run(self._wait_for(kind, name, is_so, namespace, seconds))
+        __tracebackhide__ = True
+        return self._call(self._wait_for(kind, name, is_so, namespace, seconds))
 
     def wait_for_phase(
         self,
@@ -173,6 +149,7 @@ class AllotCluster(ABC):
         seconds: float = WAIT_SECONDS,
     ) -> dict[str, Any]:
         """The pod, once it is in this phase."""
+        __tracebackhide__ = True
         found = self.wait_for(
             "Pod",
             pod,
@@ -183,6 +160,60 @@ class AllotCluster(ABC):
         assert found is not None
         return found
 
+    def explain(self, what: str) -> Explanation:
+        """Why `pod/NAME` or `claim/NAME` (also `pod/NAMESPACE/NAME`) is pending, and what would help."""
+        __tracebackhide__ = True
+        return self._call(self._explain(what))
+
+    def devices_of(self, what: str) -> list_[DeviceId]:
+        """The devices allocated to `pod/NAME` or `claim/NAME` (also `pod/NAMESPACE/NAME`), in the order of requests."""
+        __tracebackhide__ = True
+        return self._call(self._devices_of(what))
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Like `run`. Of errors that are about the test, only the test's own frames are shown."""
+        __tracebackhide__ = True
+        try:
+            return self.run(work)
+        except _EXPECTED as error:
+            raise error.with_traceback(None) from None
+
+    def _now(self) -> datetime:
+        """The time in the cluster."""
+        return datetime.now(UTC)
+
+    async def _apply(
+        self, manifests: tuple[str | Path | Mapping[str, Any], ...]
+    ) -> list_[dict[str, Any]]:
+        documents = [
+            document
+            for each in manifests
+            for document in documents_of(each, self.settings.directory)
+        ]
+        return [dict(obj.data) for obj in await apply(self.client, documents, strict=True)]
+
+    async def _explain(self, what: str) -> Explanation:
+        from allot.public.snapshot import snapshot_async
+
+        return (await snapshot_async(self.client)).explain(what, now=self._now())
+
+    async def _devices_of(self, what: str) -> list_[DeviceId]:
+        from allot.public.arguments import read_target
+
+        kind, key = read_target(what)
+        names = [key.name]
+        if kind == "pod":
+            pod = await self._get("Pod", key.name, key.namespace)
+            if pod is None:
+                raise NotFoundError(f"pod {key} does not exist")
+            names = claims_of_pod(pod)
+        found = [await self._get("ResourceClaim", name, key.namespace) for name in names]
+        if kind == "claim" and found == [None]:
+            raise NotFoundError(f"claim {key} does not exist")
+        return [
+            device for claim in found if claim is not None for device in devices_of_claim(claim)
+        ]
+
     async def _resource(self, kind: str) -> Resource[RawObject]:
         if not self._resources:
             for served in (await discover(self.client)).kinds:
@@ -192,7 +223,7 @@ class AllotCluster(ABC):
                     resource_of(served)
                 )
         if kind not in self._resources:
-            raise LookupError(f"the cluster does not serve kind {kind}")
+            raise UnservedKindError(kind, self._resources)
         return self._resources[kind]
 
     async def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
@@ -225,12 +256,15 @@ class AllotCluster(ABC):
             if is_so(found):
                 return found
             if loop.time() > deadline:
-                shown = yaml.safe_dump((found or {}).get("status", found), sort_keys=False)
-                raise AssertionError(
-                    f"timed out after {seconds:g} s waiting for {kind} {name}:\n{shown}"
-                )
+                reason = await self._reason(kind, name, namespace) if found is not None else ""
+                raise WaitTimeoutError(seconds, f"{kind} {name}", found, reason)
             await asyncio.sleep(min(pause, max(deadline - loop.time(), FIRST_POLL_SECONDS)))
             pause = min(pause * 1.2, SLOWEST_POLL_SECONDS)
+
+    async def _reason(self, kind: str, name: str, namespace: str) -> str:
+        """The verdict of `explain` for pods and claims."""
+        word = _EXPLAINED.get(kind)
+        return (await self._explain(f"{word}/{namespace}/{name}")).verdict if word else ""
 
 
 class RealTimeCluster(AllotCluster):
@@ -254,6 +288,10 @@ class RealTimeCluster(AllotCluster):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def advance(self, seconds: float) -> NoReturn:
+        """Only in virtual time."""
+        raise NotInRealTimeError("advance()")
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -308,6 +346,19 @@ class VirtualTimeCluster(AllotCluster):
         """Advance the virtual time."""
         self.run(asyncio.sleep(seconds))
 
+    @property
+    def kubeconfig(self) -> NoReturn:
+        """Only in real time: other programs do not know of virtual time."""
+        raise NotInVirtualTimeError("kubeconfig")
+
+    @property
+    def url(self) -> NoReturn:
+        """Only in real time."""
+        raise NotInVirtualTimeError("url")
+
+    def _now(self) -> datetime:
+        return self._clock.whole_seconds()
+
     def __enter__(self) -> Self:
         try:
             self.run(self._start())
@@ -328,7 +379,7 @@ class VirtualTimeCluster(AllotCluster):
         self._runner.close()
 
     async def _start(self) -> None:
-        clock = VirtualClock()
+        self._clock = clock = VirtualClock()
         self._store = self._store or MemoryStore()
         self._server = ApiServer(
             self._store,
@@ -355,10 +406,3 @@ list_ = list
 
 def _key(resource: Resource[RawObject], namespace: str, name: str) -> ObjectKey:
     return ObjectKey(namespace if resource.namespaced else "", name)
-
-
-def _documents(manifest: str | Path | Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    if isinstance(manifest, Mapping):
-        return [manifest]
-    text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
-    return [document for document in yaml.safe_load_all(text) if document]

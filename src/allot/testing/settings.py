@@ -1,0 +1,63 @@
+"""The settings of a cluster for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from allot import features
+from allot.components import ClusterParts
+from allot.driver.loading import load_hardware
+from allot.features import FeatureGates
+from allot.kubelet.settings import KubeletSettings as NodeSettings
+from allot.rules import RuleSet
+from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """The settings of a cluster for tests."""
+
+    hardware: Sequence[str] = ()
+    """Profiles or files; `=N` sets the number of nodes."""
+    directory: Path | None = None
+    """Where files with relative paths are looked for first: the directory of the test, with the pytest fixture."""
+    feature_gates: Mapping[str, bool] | None = None
+    """Of all components."""
+    scheduler_gates: Mapping[str, bool] | None = None
+    """Where the scheduler's differ from `feature_gates`: version skew."""
+    controller_gates: Mapping[str, bool] | None = None
+    """The same for the controllers."""
+    rules: str = RuleSet.SEEDS
+    """Whose answers: `seeds`, or those of Kubernetes `v1.38`."""
+    controllers: Sequence[str] = ("*",)
+    has_scheduler: bool = True
+    binding_timeout: str = "600s"
+    """How long pods wait for devices to become ready (KEP-5007), as in the scheduler's configuration."""
+    all_nodes: bool = True
+    """Simulate every node that a test creates."""
+
+    @property
+    def gates(self) -> FeatureGates:
+        return self._gates_with({})
+
+    def _gates_with(self, own: Mapping[str, bool] | None) -> FeatureGates:
+        wanted = {**(self.feature_gates or {}), **(own or {})}
+        return features.with_overrides(wanted, RuleSet(self.rules))
+
+    @property
+    def _scheduler(self) -> SchedulerConfiguration:
+        args = {"DynamicResources": {"bindingTimeout": self.binding_timeout}}
+        return SchedulerConfiguration(profiles=(ProfileConfiguration(args=args),))
+
+    @property
+    def parts(self) -> ClusterParts:
+        return ClusterParts(
+            self._scheduler if self.has_scheduler else None,
+            self.controllers,
+            NodeSettings(all_nodes=self.all_nodes),
+            [load_hardware(reference, self.directory) for reference in self.hardware],
+            self._gates_with(self.scheduler_gates),
+            self._gates_with(self.controller_gates),
+        )

@@ -27,6 +27,8 @@ def documents_of(
         source, content = str(path), _content(path)
     else:
         content = manifest.encode()
+    if content.lstrip().startswith(b"{"):
+        content = b"--- " + content.lstrip()  # YAML, of which JSON is a part
     for found in readable(parse_manifests(source, content)):
         for field, place in found.duplicates:
             raise ManifestError(source, f"duplicate field {field}", place.line)

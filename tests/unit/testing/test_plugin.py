@@ -63,6 +63,14 @@ def test_paths_are_relative_to_the_test(pytester: pytest.Pytester) -> None:
             assert [node["metadata"]["name"] for node in allot_cluster.list("Node")] == ["rack-0"]
             assert allot_cluster.devices_of("pod/user") == [("gpu.example.com", "rack-0", "gpu-0")]
             assert [device.device for device in allot_cluster.devices_of("claim/gpus")] == ["gpu-0"]
+            allot_cluster.apply(
+                "{apiVersion: v1, kind: Namespace, metadata: {name: flow}}",
+                '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "json"}}',
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dict"}},
+            )
+            assert {"flow", "json", "dict"} <= {
+                each["metadata"]["name"] for each in allot_cluster.list("Namespace")
+            }
         """,
     )
 

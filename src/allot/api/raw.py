@@ -79,8 +79,9 @@ class RawObject:
         """A copy with `value` at the path; None removes what is there. All else is shared."""
         if path[0] == "metadata":
             return type(self)(_with_value(self.data, value, path))
-        copy = type(self)(_with_value(self._rest, value, path))
-        if "data" not in self.__dict__:
+        is_whole = "data" in self.__dict__
+        copy = type(self)(_with_value(self.data if is_whole else self._rest, value, path))
+        if not is_whole:
             del copy.data
         if "metadata" in self.__dict__:
             copy.__dict__["metadata"] = self.metadata

@@ -96,6 +96,8 @@ def test_a_change_keeps_the_views_that_it_does_not_touch() -> None:
     assert changed.spec is spec
     assert changed.with_value("m", "spec", "nodeName").metadata is changed.metadata
     assert changed.with_value("r", "metadata", "name").metadata.name == "r"
+    assert changed.data["metadata"]["name"] == "q"
+    assert changed.with_value("m", "spec", "nodeName").get("metadata", "name") == "q"
 
 
 def test_removing_and_creating() -> None:

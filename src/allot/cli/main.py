@@ -35,6 +35,7 @@ class _Commands(click.Group):
         "devices",
         "down",
         "explain",
+        "fit",
         "kubeconfig",
         "lint",
         "nodes",

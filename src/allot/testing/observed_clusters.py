@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from allot.api.base import ApiObject
+from allot.api.claims import DeviceRequest, ResourceClaimTemplate, ResourceClaimTemplateSpec
+from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.client.resources import RESOURCES, Resource
 from allot.client.snapshot import Snapshot
@@ -13,6 +15,7 @@ from allot.features import DEFAULTS, FeatureGates
 from allot.public.loading import completed
 from allot.questions.observed_cluster import ObservedCluster
 from allot.scheduler.configuration import SchedulerConfiguration
+from allot.testing.builders import NAMESPACE, a_claim
 
 _BY_KIND: Final[Mapping[str, Resource[Any]]] = {each.kind: each for each in reversed(RESOURCES)}
 
@@ -29,6 +32,16 @@ def snapshot_of(*objects: ApiObject | RawObject) -> Snapshot:
         resource = resource_of(obj)
         snapshot.put(resource, completed(obj, resource, number))
     return snapshot
+
+
+def a_claim_template(
+    name: str, *requests: DeviceRequest, namespace: str = NAMESPACE
+) -> ResourceClaimTemplate:
+    """A template for claims with these requests; without any, for one GPU."""
+    spec = a_claim(*requests).spec
+    return ResourceClaimTemplate(
+        ObjectMeta(name=name, namespace=namespace), ResourceClaimTemplateSpec(spec=spec)
+    )
 
 
 def observed(

@@ -144,5 +144,7 @@ def test_filters(wanted: DeviceFilter, names: set[str]) -> None:
 
 
 def test_an_unknown_class() -> None:
-    with pytest.raises(UnknownClassError, match=r"no DeviceClass nope; available: gpu\.example\.com"):
+    with pytest.raises(
+        UnknownClassError, match=r"no DeviceClass nope; available: gpu\.example\.com"
+    ):
         list_devices(observed(a_class()), DeviceFilter(class_name="nope"))

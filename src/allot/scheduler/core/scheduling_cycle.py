@@ -100,6 +100,26 @@ class SchedulingCycle:
         chosen = self._scorer.best(state, pod, cache, filters.cached_scores, tried.indexes)
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
+    def decide_on(self, pod: PodInfo, node_name: str) -> Chosen | Status | None:
+        """The decision if there were only this node, without scores; the status that rejects it.
+
+        None: other nodes matter, because a filter that is neither local nor cached takes part.
+        """
+        state = CycleState(UNLIMITED, self._durations.sample())
+        allowed = self._run_pre_filter(state, pod)
+        if isinstance(allowed, CycleError):
+            return allowed.status
+        if isinstance(allowed, NoNode):
+            return unresolvable(allowed.pre_filter_message)
+        filters = self._split_filters(state, pod)
+        index = filters.cache.index_of(node_name)
+        if filters.uncached or index is None or self._cluster.nominations:
+            return None
+        if allowed.names is not None and node_name not in allowed.names:
+            return unresolvable(NOT_SELECTED.format(" ".join(sorted(allowed.narrowed_by))))
+        status = filters.cache.at(index, self._evaluate_node(state, pod, filters)).status
+        return Chosen(node_name, state, 1, 1) if status.is_success else status
+
     # --- filter ---
 
     def _run_pre_filter(

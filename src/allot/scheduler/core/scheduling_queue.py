@@ -137,6 +137,9 @@ class SchedulingQueue:
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
 
+    def find(self, uid: str) -> QueuedPodInfo | None:
+        return self._pods.get(uid)
+
     # --- attempts ---
 
     def pop(self, now: float) -> QueuedPodInfo | None:

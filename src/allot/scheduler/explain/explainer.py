@@ -26,6 +26,7 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionDeadline
 from allot.scheduler.framework.fit_errors import count_reasons
 from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.framework.status import Status
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.state.cluster import ClusterState
@@ -57,6 +58,20 @@ class PodExplainer:
             case CycleError():
                 return self._undecided(known, profile, pod, decision, effort)
         return self._unplaced(known, profile, pod, decision, effort)
+
+    def explain_node(
+        self,
+        profile: Profile,
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+        status: Status,
+        effort: Effort = Effort(),  # noqa: B008 - a value
+    ) -> NodeExplanation:
+        """Why a node rejects a pod, with values; `state` is that of the pod's cycle."""
+        found = NodeExplanation(node=node.name, plugin=status.plugin, reasons=status.reasons)
+        device_explainer = DeviceExplainer(profile, state, effort.stopwatch())
+        return self._explained_node(found, profile, pod, node, device_explainer) or found
 
     # --- a node fits ---
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -67,6 +68,7 @@ class StaticScheduler:
         gates: FeatureGates,
         today: Callable[[], datetime],
         plugins: PluginRegistry | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if configuration.rules is not None:
             gates = gates.with_rules(configuration.rules)
@@ -80,13 +82,19 @@ class StaticScheduler:
         """All pods: assigned and unassigned, running and finished."""
         self.binding_timeouts: dict[str, timedelta] = {}
         """By scheduler name."""
-        self._handle = Handle(gates, self.cluster, self.claims, self.devices, utc_now=today)
-        self.claims.add_ledger_listener(self.devices.allocation_changed)
+        self._handle = Handle(
+            gates, self.cluster, self.claims, self.devices, clock=clock, utc_now=today
+        )
         self._registry = plugins or PluginRegistry.with_installed()
         self._configuration = configuration
         self.profiles = self._profiles()
         self.explainer = PodExplainer(self.cluster)
+        self._follow()
         self._fill(snapshot)
+
+    def _follow(self) -> None:
+        """Called before the state is filled: each allocation updates the devices."""
+        self.claims.add_ledger_listener(self.devices.allocation_changed)
 
     def with_claims(self, claims: Iterable[ResourceClaim]) -> StaticScheduler:
         """A copy with further claims, none of them allocated. This one does not change."""
@@ -121,10 +129,14 @@ class StaticScheduler:
             ],
             configuration.weights,
             disabled=configuration.disabled,
-            percentage_of_nodes_to_score=100,
+            percentage_of_nodes_to_score=self._percentage_of_nodes_to_score(configuration),
         )
         handle.filters.profile = profile
         return profile
+
+    def _percentage_of_nodes_to_score(self, configuration: ProfileConfiguration) -> int:
+        """All nodes are explained, whatever the configuration says."""
+        return 100
 
     # --- state ---
 
@@ -143,6 +155,9 @@ class StaticScheduler:
             self.claims.put(claim)
         self._fill_volumes(snapshot)
         self._fill_workloads(snapshot)
+        self._fill_pods(snapshot)
+
+    def _fill_pods(self, snapshot: Snapshot) -> None:
         for pod in snapshot.of(resources.PODS):
             info = self.pods[pod.key] = PodInfo.of(pod)
             self.cluster.set_pod(info)

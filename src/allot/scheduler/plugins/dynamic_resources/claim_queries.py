@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from allot.allocation import AllocationProblem
+from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME, ClaimAllocator
@@ -53,6 +54,26 @@ class ClaimQueries(ClaimAllocator):
         if not wanted:
             return None
         return self.problem_for(wanted, self._devices.target(node), devices.avoided)
+
+    def allocated_claims(
+        self, state: CycleState, node: NodeInfo
+    ) -> tuple[ResourceClaim, ...] | None:
+        """The pod's claims to allocate, with the allocations that they get on the node; None if there are none there.
+
+        The claim for extended resources comes last, if the pod needs one on this node.
+        """
+        devices: PodDevices | None = state.get(NAME)
+        wanted = [] if devices is None else self._wanted(devices, node)
+        if devices is None or not wanted:
+            return ()
+        target = self._devices.target(node)
+        answer = self._allocation_on(devices, wanted, target, state.time, with_results=True)
+        if not answer.results:
+            return None
+        return tuple(
+            replace(claim, status=replace(claim.status, allocation=result))
+            for claim, result in zip(wanted, answer.results, strict=True)
+        )
 
     @property
     def class_names(self) -> Iterable[str]:

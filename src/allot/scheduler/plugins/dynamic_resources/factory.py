@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from allot.api.claims import ResourceClaim
 from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, EXTENDED_RESOURCE, FeatureGates
 from allot.rules import AVOID_FAILED_DEVICES, RELEASE_WAITING_PODS_WHEN_OFF
 from allot.scheduler.framework.handle import Handle
@@ -28,6 +29,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     extended_claim_pod,
     extension_of,
 )
+from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.pods import PodInfo
 
 
@@ -90,9 +92,11 @@ def _binding_gate(
 
 
 def _claim_filter(args: DynamicResourcesArgs, handle: Handle) -> ClaimFilter:
+    left_over = _claims_of_extended_resources(handle.claims)
+
     def find_extension(pod: PodInfo) -> PodExtension | None:
-        left_over = tuple(claim for claim in handle.claims if extended_claim_pod(claim) == pod.uid)
-        return extension_of(pod, handle.devices.extended.class_of, left_over)
+        known = left_over.get(pod.uid, {}).values()
+        return extension_of(pod, handle.devices.extended.class_of, tuple(known))
 
     timeout = timedelta(seconds=args.binding_timeout_seconds)
     wait = BindingWait(handle.claims, timeout, handle.utc_now)
@@ -109,6 +113,28 @@ def _claim_filter(args: DynamicResourcesArgs, handle: Handle) -> ClaimFilter:
             else why_unusable_without_gate(handle.gates)
         ),
     )
+
+
+def _claims_of_extended_resources(
+    tracker: ClaimTracker,
+) -> Mapping[str, Mapping[str, ResourceClaim]]:
+    """Claims for extended resources by the uids of pod and claim, kept up to date."""
+    found: dict[str, dict[str, ResourceClaim]] = {}
+
+    def changed(old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        claim = new or old
+        pod = extended_claim_pod(claim) if claim is not None else None
+        if claim is None or pod is None:
+            return
+        if new is not None:
+            found.setdefault(pod, {})[claim.metadata.uid] = new
+        else:
+            found.get(pod, {}).pop(claim.metadata.uid, None)
+
+    for claim in tracker:
+        changed(None, claim)
+    tracker.add_listener(changed)
+    return found
 
 
 def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs:

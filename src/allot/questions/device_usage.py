@@ -1,0 +1,117 @@
+"""Utilisation and fragmentation of devices, kept up to date allocation by allocation.
+
+Utilisation is the share of devices that claims hold; of a device that can be shared, the share of its most consumed
+capacity. Fragmentation is the share of free devices that are on nodes where claims hold other devices of the same
+driver: 0 if all free devices are on nodes that are free as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from allot.api.base import ApiObject, always
+from allot.api.claims import AllocationResult
+from allot.api.identities import DeviceId
+from allot.api.slices import Device, ResourceSlice
+from allot.controllers.pool_status import newest_slices
+
+
+class UsageFigures(ApiObject, frozen=True):
+    """Devices at one moment."""
+
+    devices: int = always(int)
+    held: int = always(int)
+    utilisation: float = always(float)
+    fragmentation: float = always(float)
+
+
+class _Place(NamedTuple):
+    """Where devices can be used together: a node, or a pool of several nodes; by driver."""
+
+    driver: str
+    node: str
+
+
+class DeviceUsage:
+    """Counts devices and what is held of them. Partitions count by what they are: each is a device."""
+
+    def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
+        self._devices: dict[DeviceId, tuple[_Place, Device]] = {}
+        self._total: dict[_Place, int] = {}
+        self._held: dict[_Place, int] = {}
+        self._holders: dict[DeviceId, int] = {}
+        self._consumed: dict[DeviceId, dict[str, int]] = {}
+        self._used = 0.0
+        self._held_count = 0
+        self._broken_up = 0
+        """Free devices on nodes where others are held."""
+        for published in newest_slices(slices).values():
+            for slice_ in published:
+                for device in slice_.spec.devices or ():
+                    self._add(slice_, device)
+
+    def _add(self, slice_: ResourceSlice, device: Device) -> None:
+        spec = slice_.spec
+        id_ = DeviceId(spec.driver, spec.pool.name, device.name)
+        node = spec.node_name or device.node_name or f"pool {spec.pool.name}"
+        place = _Place(spec.driver, node)
+        self._devices[id_] = place, device
+        self._total[place] = self._total.get(place, 0) + 1
+
+    def take(self, allocation: AllocationResult) -> None:
+        """Devices of this allocation are held from now on."""
+        self._change(allocation, 1)
+
+    def release(self, allocation: AllocationResult) -> None:
+        self._change(allocation, -1)
+
+    def _change(self, allocation: AllocationResult, sign: int) -> None:
+        for result in allocation.devices.results:
+            id_ = result.device_id
+            known = self._devices.get(id_)
+            if result.admin_access or known is None:
+                continue
+            place, device = known
+            before = self._use_of(id_, device)
+            if result.share_id is not None:
+                consumed = self._consumed.setdefault(id_, {})
+                for name, amount in result.consumed_capacity.items():
+                    consumed[name] = consumed.get(name, 0) + sign * amount.nanos
+            holders = self._holders.get(id_, 0)
+            self._holders[id_] = holders + sign
+            if holders == 0 or holders + sign == 0:
+                self._count_held(place, sign)
+            self._used += self._use_of(id_, device) - before
+
+    def _count_held(self, place: _Place, sign: int) -> None:
+        total, held = self._total[place], self._held.get(place, 0)
+        self._broken_up -= total - held if held else 0
+        held += sign
+        self._held[place] = held
+        self._broken_up += total - held if held else 0
+        self._held_count += sign
+
+    def _use_of(self, id_: DeviceId, device: Device) -> float:
+        """How much of the device is used, from 0 to 1."""
+        if not self._holders.get(id_, 0):
+            return 0.0
+        consumed = self._consumed.get(id_)
+        if consumed is None or not device.allow_multiple_allocations:
+            return 1.0
+        shares = [
+            consumed.get(name, 0) / capacity.value.nanos
+            for name, capacity in device.capacity.items()
+            if capacity.value.nanos > 0
+        ]
+        return min(max(shares, default=1.0), 1.0)
+
+    def figures(self) -> UsageFigures:
+        total = len(self._devices)
+        free = total - self._held_count
+        return UsageFigures(
+            devices=total,
+            held=self._held_count,
+            utilisation=round(self._used / total, 4) if total else 0.0,
+            fragmentation=round(self._broken_up / free, 4) if free else 0.0,
+        )

@@ -29,7 +29,7 @@ from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.explain.static_scheduler import StaticScheduler
-from allot.scheduler.framework.backoff import Backoff
+from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.dry_run import DryRunFilters
 from allot.scheduler.framework.durations import Durations
@@ -121,7 +121,9 @@ class SchedulingSimulator(StaticScheduler):
                 for profile in self.profiles.values()
                 for plugin in profile.plugins
             },
-            Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
+            ExponentialBackoff(
+                configuration.initial_backoff_seconds, configuration.max_backoff_seconds
+            ),
         )
         self.handlers = EventHandlers(
             self.queue, self._handle, self.profiles.__contains__, lambda: None

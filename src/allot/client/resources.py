@@ -139,6 +139,7 @@ DEPLOYMENTS: Final = _raw(RawObject, "apps", "deployments")
 DAEMON_SETS: Final = _raw(RawObject, "apps", "daemonsets")
 CONTROLLER_REVISIONS: Final = _raw(RawObject, "apps", "controllerrevisions")
 JOBS: Final = _raw(RawObject, "batch", "jobs")
+CRON_JOBS: Final = _raw(RawObject, "batch", "cronjobs")
 POD_DISRUPTION_BUDGETS: Final = _raw(RawObject, "policy", "poddisruptionbudgets")
 
 STORAGE_CLASSES: Final = _raw(RawObject, "storage.k8s.io", "storageclasses")

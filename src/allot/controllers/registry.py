@@ -10,7 +10,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from allot.controllers.cluster_role_aggregation import ClusterRoleAggregationController
+from allot.controllers.cron_jobs import CronJobController
 from allot.controllers.device_taint_eviction import DeviceTaintEvictionController
+from allot.controllers.disruption import DisruptionController
 from allot.controllers.garbage_collector import GarbageCollector
 from allot.controllers.manager import Factory
 from allot.controllers.namespace_objects import (
@@ -64,6 +66,8 @@ _ENTRIES: Final = (
     ControllerEntry("statefulset-controller", StatefulSetController),
     ControllerEntry("daemonset-controller", DaemonSetController),
     ControllerEntry("job-controller", JobController),
+    ControllerEntry("cronjob-controller", CronJobController),
+    ControllerEntry("disruption-controller", DisruptionController),
     ControllerEntry("clusterrole-aggregation-controller", ClusterRoleAggregationController),
 )
 CONTROLLERS: Final[Mapping[str, ControllerEntry]] = MappingProxyType(

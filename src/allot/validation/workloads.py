@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from allot.api.cron_schedule import ScheduleError, parse_schedule
 from allot.api.raw import RawObject
 from allot.api.selectors import is_empty_selector, labels_selector, selects_labels
 from allot.validation.container_resources import NOT_NEGATIVE
@@ -168,20 +169,17 @@ def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     schedule = spec.get("schedule") or ""
     if not schedule:
         yield required(SPEC / "schedule")
-    elif not schedule.startswith("@"):
-        fields = schedule.split()
-        if "TZ" in schedule:
-            yield invalid(
-                SPEC / "schedule",
-                schedule,
-                "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
-            )
-        elif len(fields) != 5:
-            yield invalid(
-                SPEC / "schedule",
-                schedule,
-                f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]",
-            )
+    elif "TZ" in schedule:
+        yield invalid(
+            SPEC / "schedule",
+            schedule,
+            "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+        )
+    else:
+        try:
+            parse_schedule(schedule)
+        except ScheduleError as error:
+            yield invalid(SPEC / "schedule", schedule, str(error))
     policy = spec.get("concurrencyPolicy")
     if policy not in _CONCURRENCY:
         yield not_supported(SPEC / "concurrencyPolicy", policy or "", _CONCURRENCY)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, change_at, fill
@@ -29,6 +30,7 @@ from allot.apiserver.printers.column import (
 from allot.apiserver.printers.words import or_none, selector_cell, template_cells
 from allot.validation import workloads
 from allot.validation.core_names import cron_job_name_problems
+from allot.validation.fields import FieldError, FieldPath, invalid
 
 
 def cron_job_defaults(cron_job: Data) -> Data:
@@ -63,6 +65,29 @@ def _cron_job_row(cron_job: RawObject, age: Age) -> list[Cell]:
     ]
 
 
+def _validate(cron_job: RawObject) -> Iterator[FieldError]:
+    yield from workloads.validate_cron_job(cron_job)
+    zone = cron_job.get("spec", "timeZone")
+    if zone is not None:
+        yield from _validate_time_zone(str(zone))
+
+
+def _validate_time_zone(zone: str) -> Iterator[FieldError]:
+    """Here and not in `allot.validation`, because time zones are read from files."""
+    path = FieldPath("spec") / "timeZone"
+    if not zone:
+        yield invalid(path, zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        yield invalid(
+            path, zone, "timeZone must be an explicit time zone as defined in tz database"
+        )
+    else:
+        try:
+            ZoneInfo(zone)
+        except (KeyError, ValueError, OSError):
+            yield invalid(path, zone, f"unknown time zone {zone}")
+
+
 def _yes_or_no(value: object) -> str:
     return UNSET if value is None else str(bool(value))
 
@@ -70,9 +95,7 @@ def _yes_or_no(value: object) -> str:
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
-        KindRules(
-            cron_job_name_problems, workloads.validate_cron_job, status={}, generation=COUNTED
-        ),
+        KindRules(cron_job_name_problems, _validate, status={}, generation=COUNTED),
     ),
     defaults=cron_job_defaults,
     table=Table(

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
-from allot.api.selectors import is_empty_selector, selects_labels
+from allot.api.selectors import selects_labels
 from allot.api.times import written_time
 from allot.apiserver.kinds.pod_conditions import is_ready, with_condition
 
@@ -61,9 +61,8 @@ def decide_eviction(
 
 
 def protects(budget: RawObject, pod: Pod) -> bool:
-    """A budget without any requirement protects nothing, rather than everything."""
-    selector = budget.get("spec", "selector", default={})
-    return not is_empty_selector(selector) and selects_labels(selector, pod.metadata.labels)
+    """Whether its selector matches. An empty one matches every pod, a missing one none."""
+    return selects_labels(budget.get("spec", "selector"), pod.metadata.labels)
 
 
 def _lets_unready_pods_go(budget: RawObject) -> bool:

@@ -47,7 +47,7 @@ def a_budget(spec: dict[str, Any] | None = None, name: str = "b", **status: Any)
         pytest.param(RUNNING, [], EvictionGranted(), id="no-budget"),
         pytest.param(
             RUNNING,
-            [a_budget({"selector": {}}), a_budget({"selector": {"matchLabels": {"app": "y"}}})],
+            [a_budget({"selector": None}), a_budget({"selector": {"matchLabels": {"app": "y"}}})],
             EvictionGranted(),
             id="budgets-of-others",
         ),

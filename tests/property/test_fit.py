@@ -64,7 +64,8 @@ def clusters(draw: st.DrawFn) -> ObservedCluster:
         shared = draw(st.integers(0, 7)) == 0
         where = {"node_name": None, "all_nodes": True} if shared else {}
         objects.append(a_slice(*devices, name=name, node=name, **where) if devices else a_class())
-        if devices and draw(st.booleans()):
+        is_held = draw(st.booleans())
+        if devices and is_held:
             held = an_allocation("gpu-0", pool=name)
             objects.append(a_claim(name=f"held-{number}", allocation=held))
     return observed(*objects)

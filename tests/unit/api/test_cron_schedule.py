@@ -116,9 +116,9 @@ def test_agrees_with_looking_at_every_minute() -> None:
     ]
 
     found: list[datetime] = []
-    moment = schedule.next_after(BEGIN)
-    while moment is not None and moment < BEGIN + timedelta(days=31):
-        found.append(moment)
-        moment = schedule.next_after(moment)
+    following = schedule.next_after(BEGIN)
+    while following is not None and following < BEGIN + timedelta(days=31):
+        found.append(following)
+        following = schedule.next_after(following)
 
     assert found == expected

@@ -162,7 +162,7 @@ class DisruptionController(QueueController[ObjectKey]):
         expected = await self._expected.count(pods)
         if expected.unmanaged:
             self._tell(budget, WARNING, "UnmanagedPods", _unmanaged_note(budget))
-        return expected.count
+        return expected.total
 
     async def _write(self, budget: RawObject, status: Json) -> None:
         """For the version that was decided on: an eviction may have been counted meanwhile."""

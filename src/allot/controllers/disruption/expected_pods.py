@@ -32,7 +32,7 @@ class UnknownScaleError(Exception):
 
 
 class ExpectedPods(NamedTuple):
-    count: int
+    total: int
     unmanaged: tuple[Pod, ...]
     """Pods without a controller. They are not counted."""
 

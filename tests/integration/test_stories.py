@@ -22,9 +22,10 @@ from allot.api.claims import AllocatedDeviceStatus, NetworkDeviceData
 from allot.api.identities import ObjectKey
 from allot.cli.demo import play
 from allot.cli.demo.steps import Apply, Get, Scene, Story, Until
-from allot.cli.demo.stories import HARDWARE, NAMESPACE, STORIES
+from allot.cli.demo.stories import NAMESPACE, STORIES
 from allot.cli.errors import CommandError
 from allot.cli.examples import examples_directory
+from allot.cli.last_start import EXAMPLE_HARDWARE
 from allot.client.client import Client
 from allot.client.resources import (
     DEVICE_TAINT_RULES,
@@ -43,7 +44,7 @@ KUBECONFIG = Path("kubeconfig")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[VirtualTimeCluster]:
-    with VirtualTimeCluster(ClusterSettings(HARDWARE)) as running:
+    with VirtualTimeCluster(ClusterSettings(EXAMPLE_HARDWARE)) as running:
         yield running
 
 
@@ -541,14 +542,49 @@ def test_demo_plays_twice_and_leaves_nothing(cluster: VirtualTimeCluster) -> Non
             r"inference-gpu-\w+   gpu/previous   gpu-0",
             r"two-interfaces   eth1,eth2   1G,1G",
             r"Pending",
-            r"borrower +0/1 +Pending .* fabric-\d",
-            r"borrower +1/1 +Running .* fabric-\d",
+            r"borrower +fabric-\d +<none> +Pending",
+            r"borrower +(<none>|fabric-\d) +fabric-\d +Running",
             r"second-try +gpu-1 +fabric.example.com/Attached +True",
             r"binding-failed-gpu-0",
             r"check-gpus   gpu.example.com   16      15          1 ",
             r"same-numa-node   nic,gpus,gpus   rdma-3,gpu-4,gpu-5",
         ):
             assert re.search(expected, printed), expected
+
+
+def test_demo_names_the_holder_and_skips(cluster: VirtualTimeCluster) -> None:
+    """A pod of another namespace holds a GPU: scenes that need all of them are skipped, the others are played."""
+    for document in documents(EXAMPLES / "4816-prioritized-list" / "story-1.yaml"):
+        document["metadata"]["namespace"] = "default"
+        cluster.apply(document)
+    cluster.wait_for_phase("inference", "Running")
+
+    printed = performance(cluster, STORIES[:1])
+    text = " ".join(printed.split())
+
+    assert "pod/inference created" in text, "one GPU is enough for the first scene"
+    assert "workers" not in text
+    assert re.search(
+        r"gpu-server-0/gpu-0 of gpu.example.com is held by claim default/inference-gpu-\w+ of pod inference",
+        text,
+    )
+    assert "Skipped: KEP-4816 from scene 2 on" in text
+    assert_nothing_is_left(cluster)
+    for kind, name in (("Pod", "inference"), ("ResourceClaimTemplate", "best-gpu-there-is")):
+        cluster.delete(kind, name, "default")
+    cluster.advance(10)
+
+
+def test_commands_of_the_demo_fit_into_80_columns(cluster: VirtualTimeCluster) -> None:
+    printed = performance(cluster).splitlines()
+    shown = [
+        line
+        for number, line in enumerate(printed)
+        if line.startswith("    $ ") or (number and printed[number - 1].endswith("\\"))
+    ]
+
+    assert len(shown) > 40
+    assert [line for line in shown if len(line) > 80] == []
 
 
 def test_demo_cleans_up_after_ctrl_c(cluster: VirtualTimeCluster) -> None:
@@ -607,15 +643,9 @@ def test_demo_takes_up_what_a_killed_one_left(cluster: VirtualTimeCluster) -> No
 def test_demo_needs_its_hardware() -> None:
     with (
         VirtualTimeCluster(ClusterSettings(["gpu-server"])) as poor,
-        pytest.raises(CommandError, match=r"no device class fabric\.example\.com.*scripts/up"),
+        pytest.raises(CommandError, match=r"no device class fabric\.example\.com.*`allot up`"),
     ):
         performance(poor)
-
-
-def test_scripts_up_starts_that_hardware() -> None:
-    script = (Path(__file__).parents[2] / "scripts" / "up").read_text(encoding="utf-8")
-
-    assert " ".join(f"--hardware {each}" for each in HARDWARE) in script
 
 
 def test_examples_are_found() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import yaml
 
 from tests.acceptance.runner.rest import MERGE_PATCH, RestClient
 from tests.acceptance.server_process import PROGRAM
@@ -163,6 +165,100 @@ def test_its_life(tmp_path: Path) -> None:
     assert not directory.exists()
 
 
+def node_names(directory: Path) -> list[str]:
+    with RestClient.from_kubeconfig(directory / "kubeconfig") as client:
+        return sorted(
+            node["metadata"]["name"] for node in client.call("GET", "/api/v1/nodes")["items"]
+        )
+
+
+def test_default_hardware(tmp_path: Path) -> None:
+    """A new directory has the example hardware; later starts have what the last one had."""
+    directory = tmp_path / "state"
+    with up(directory) as first:
+        assert any("5 nodes, 32 devices" in line for line in first.said)
+        assert any(line.strip() == "allot demo" for line in first.said)
+        with first.client() as client:
+            classes = client.call("GET", "/apis/resource.k8s.io/v1/deviceclasses")["items"]
+        assert "gpu.example.com" in {each["metadata"]["name"] for each in classes}
+        first.stop()
+    own = tmp_path / "own.yaml"
+    own.write_text("nodes: {count: 1, name: 'mine-{node}'}\n")
+    with up(tmp_path / "other", "--hardware", own) as second:
+        assert node_names(tmp_path / "other") == ["mine-0"]
+        second.stop()
+    with up(tmp_path / "other") as third:
+        assert node_names(tmp_path / "other") == ["mine-0"]
+        third.stop()
+
+
+@pytest.mark.parametrize("options", [["--empty"], ["--no-nodes"], ["--all-nodes"], ["-f", "NODE"]])
+def test_without_hardware(options: list[str], tmp_path: Path) -> None:
+    """A user who brings nodes, or wants none, finds nothing else in the cluster."""
+    node = tmp_path / "node.yaml"
+    node.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n")
+    options = [str(node) if each == "NODE" else each for each in options]
+    with up(tmp_path / "state", *options) as running, running.client() as client:
+        assert node_names(tmp_path / "state") == (["node-1"] if str(node) in options else [])
+        for kind in ("deviceclasses", "resourceslices"):
+            assert client.call("GET", f"/apis/resource.k8s.io/v1/{kind}")["items"] == []
+        assert not any("allot demo" in line for line in running.said)
+
+
+def test_state_in_memory_does_not_stay(tmp_path: Path) -> None:
+    with up(tmp_path / "state", "--empty", "--storage", "memory") as running:
+        assert running.said[-1] == "Ctrl-C stops it; its objects are in memory, and end with it.\n"
+        said = allot("down", "--data-dir", tmp_path / "state").stdout
+        assert said == "stopped; its objects were in memory\n"
+
+
+def test_detached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It returns when all is ready; commands in the same directory find the cluster; kubectl, too, if it was merged."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    user = tmp_path / ".kube" / "config"
+    user.parent.mkdir()
+    user.write_text("current-context: work\ncontexts: [{name: work, context: {cluster: work}}]\n")
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+    (tmp_path / "pod.json").write_text(json.dumps(POD))
+    manifests = ("-f", "template.yaml", "-f", "pod.json")
+    try:
+        started = allot("up", "--wait", "--port", "0", "--merge-kubeconfig", *manifests)
+        assert started.returncode == 0, started.stderr
+        assert "allot is ready after" in started.stdout
+        assert "`allot down` stops it; the state stays in .allot" in started.stdout
+        with RestClient.from_kubeconfig(tmp_path / ".allot" / "kubeconfig") as client:
+            assert phase_of(client, "p") == "Running", "--wait has waited for it"
+        assert "Pod default/p is on node gpu-server-0 (Running)" in allot("explain", "pod/p").stdout
+        assert "gpu.example.com" in allot("status").stdout
+        merged = yaml.safe_load(user.read_text())
+        assert merged["current-context"] == "allot"
+        assert {each["name"] for each in merged["contexts"]} == {"work", "allot"}
+        again = allot("up", "--detach", "--port", "0")
+        assert again.returncode == 2
+        assert "is in use by another allot" in again.stderr
+    finally:
+        stopped = allot("down")
+    assert stopped.stdout == "stopped; the state is in .allot\n"
+    assert "its cluster is stopped" in allot("status", "--kubeconfig", ".allot/kubeconfig").stderr
+    assert "the context allot is removed" in allot("reset", "--yes").stdout
+    assert {each["name"] for each in yaml.safe_load(user.read_text())["contexts"]} == {"work"}
+
+
+def test_detached_with_a_mistake(tmp_path: Path) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    (directory / "allot.db").write_bytes(b"not a database at all, not even nearly" * 100)
+
+    answer = allot("up", "--detach", "--data-dir", directory, "--port", "0")
+
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert answer.stderr.startswith("error: ")
+    assert answer.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -171,6 +267,7 @@ def test_its_life(tmp_path: Path) -> None:
         (["--storage", "floppy"], "is not one of"),
         (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
         (["--hardware", "gpu-server", "--no-nodes"], "leave out --no-nodes"),
+        (["--hardware", "gpu-server", "--empty"], "leave out --empty"),
     ],
 )
 def test_what_makes_no_sense(arguments: list[str], says: str, tmp_path: Path) -> None:
@@ -189,7 +286,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         answer = allot("up", "--data-dir", tmp_path / "d", "--port", str(port))
 
     assert answer.returncode == 2
-    assert f"127.0.0.1:{port}: Address already in use" in answer.stderr
+    assert f"127.0.0.1:{port}: Address already in use; --port 0 takes a free port" in answer.stderr
 
 
 def test_a_corrupt_file(tmp_path: Path) -> None:

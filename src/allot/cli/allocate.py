@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, BinaryIO, Final
 
-import click
 import msgspec
 from msgspec import Raw, field
 
@@ -37,11 +36,9 @@ from allot.api.core import Node
 from allot.api.decoding import DecodeError, decode, to_builtin
 from allot.api.slices import ResourceSlice
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
-from allot.cli.gate_options import rules_option
 from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
 from allot.rules import RuleSet
 
-DEFAULT_STEPS: Final = 100_000
 PROPOSAL_STEPS: Final = 2_000  # each of many proposals is searched for; those worth making are easy
 
 # Scenarios call most gates by their names without the prefix; these have names of their own.
@@ -130,31 +127,10 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
     return (line for line in file if line.strip())
 
 
-@click.command()
-@click.option(
-    "--steps",
-    "max_steps",
-    type=click.IntRange(min=1),
-    default=DEFAULT_STEPS,
-    show_default=True,
-    help="How many steps a search may take before it is given up.",
-)
-@click.option(
-    "--explain",
-    "explained",
-    is_flag=True,
-    help="Where claims do not fit, add `explanation` and `proposals`: why, and what would help.",
-)
-@rules_option(RuleSet.V1_38)
-@click.argument("file", type=click.File("rb"), default="-")
-def allocate(max_steps: int, explained: bool, rules: RuleSet | None, file: BinaryIO) -> int:
-    """Answer scenarios: which devices does each claim get?
-
-    Reads one JSON scenario per line from FILE (default: standard input) and writes one answer per
-    line: `name`, `result` (one allocation per claim, or null if they do not fit), `error` and
-    `steps`. Share ids are numbered in order of appearance. With --rules seeds every answer also has
-    `rules`.
-    """
+def answer_scenarios(
+    *, max_steps: int, explained: bool, rules: RuleSet | None, file: BinaryIO
+) -> int:
+    """The command `allot allocate`: answers the scenarios in a file, line by line."""
     failed = False
     budget = StepBudget(max_steps)
     for line in _lines(file):

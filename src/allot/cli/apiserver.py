@@ -10,7 +10,7 @@ import click
 
 from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.components import READY, component_runner, set_up_logging
-from allot.cli.errors import EXIT_OK, CommandError, storage_error
+from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.signals import stopped_by_signals
 from allot.rules import RuleSet
@@ -163,7 +163,9 @@ def _run(options: ServerOptions) -> None:
             runner.run(_serve(options))
     except StorageError as error:
         raise storage_error(error) from error
-    except (AddressError, AuditPolicyError, CredentialError, TokenFileError) as error:
+    except AddressError as error:
+        raise address_error(error) from error
+    except (AuditPolicyError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
 
 

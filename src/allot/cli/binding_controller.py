@@ -15,13 +15,13 @@ from allot.cli.components import (
     Component,
     Election,
     PageAddress,
-    api_server_options,
     component_runner,
     page_options,
     run_until_stopped,
     set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -46,7 +46,7 @@ class Options(NamedTuple):
 
 
 @click.command("binding-controller")
-@api_server_options
+@cluster_options()
 @click.option("--driver", required=True, help="The driver whose devices are made ready.")
 @click.option(
     "--script",
@@ -207,7 +207,8 @@ async def _run(options: Options, attacher: Attacher) -> None:
     from allot.endpoints import ComponentEndpoints
 
     try:
-        client = connect(options.kubeconfig, options.context, user_agent="allot-binding-controller")
+        kubeconfig = chosen_kubeconfig(options.kubeconfig, options.context)
+        client = connect(kubeconfig, options.context, user_agent="allot-binding-controller")
     except ClientError as error:
         raise CommandError(str(error)) from error
     limits = AttemptLimits(

@@ -33,9 +33,9 @@ from allot.cel import (
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
 from allot.cli.cel_jsonl import answer_line, attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
-from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.gate_options import gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
-from allot.cli.snapshots import Source, source_options, take
+from allot.cli.snapshots import Source, take
 from allot.client import resources
 from allot.lint.subjects import slices_among
 from allot.rules import RuleSet
@@ -50,23 +50,8 @@ class Row(NamedTuple):
     outcome: EvaluationResult
 
 
-@click.command()
-@click.argument("expression", required=False)
-@source_options("Try it on the ResourceSlices,")
-@click.option("--driver", help="Only devices of this driver.")
-@click.option("--pool", help="Only devices of this pool.")
-@click.option("--device", help="Only devices of this name.")
-@click.option("--derived", is_flag=True, help="The expression derives an attribute.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-)
-@gate_options("seeds, with --jsonl v1.38")
-@click.option("--jsonl", is_flag=True, help="Answer test vectors: JSON lines in, JSON lines out.")
-def cel(
+def try_expression(
+    *,
     expression: str | None,
     sources: tuple[str, ...],
     kubeconfig: Path | None,
@@ -80,12 +65,7 @@ def cel(
     rules: RuleSet | None,
     jsonl: bool,
 ) -> int:
-    """Try a CEL expression on every published device, in a cluster or in files.
-
-    Shows the value, its type and what it cost; with --derived also the groups of devices that a
-    matchAttribute constraint would see. Exits 1 if the expression does not compile, costs too much, or
-    fails on a device: a claim with such a selector would be refused, or not be scheduled.
-    """
+    """The command `allot cel`: evaluates the expression on the selected devices."""
     if jsonl:
         return _answer_lines(sys.stdin.buffer, rules)
     if expression is None:

@@ -9,7 +9,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
@@ -53,16 +52,6 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
         loop = uvloop.new_event_loop()
     PeriodicCollector(loop).start()
     return loop
-
-
-def api_server_options(command: F) -> F:
-    """`--kubeconfig` and `--context`."""
-    command = click.option("--context", help="The context in the kubeconfig.")(command)
-    return click.option(
-        "--kubeconfig",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="How to reach the API server. Default: as kubectl, or the pod's service account.",
-    )(command)
 
 
 def page_options(port: int, pages: str) -> Callable[[F], F]:

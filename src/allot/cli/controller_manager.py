@@ -10,7 +10,6 @@ from allot.cli.components import (
     Component,
     Election,
     PageAddress,
-    api_server_options,
     component_runner,
     page_options,
     run_until_stopped,
@@ -18,12 +17,13 @@ from allot.cli.components import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 from allot.features import FeatureGates
 from allot.rules import RuleSet
 
 
 @click.command("controller-manager")
-@api_server_options
+@cluster_options()
 @click.option(
     "--controllers",
     default="*",
@@ -106,6 +106,7 @@ async def _run(
     from allot.controllers.registry import UnknownControllerError, select_controllers
     from allot.endpoints import ComponentEndpoints
 
+    kubeconfig = chosen_kubeconfig(kubeconfig, context)
     try:
         factories = select_controllers(
             text.strip() for text in controllers.split(",") if text.strip()

@@ -22,7 +22,10 @@ SCHEDULER_KUBECONFIG: Final = "scheduler.kubeconfig"
 CONTROLLER_MANAGER_KUBECONFIG: Final = "controller-manager.kubeconfig"
 NODES_KUBECONFIG: Final = "nodes.kubeconfig"
 DRIVER_KUBECONFIG: Final = "driver.kubeconfig"
+LAST_START: Final = "up.json"
+LOG_FILE: Final = "up.log"
 _PID_FILE: Final = "up.pid"
+_DATABASE: Final = "allot.db"
 _OURS: Final = (
     "pki",
     KUBECONFIG,
@@ -31,9 +34,13 @@ _OURS: Final = (
     NODES_KUBECONFIG,
     DRIVER_KUBECONFIG,
     _PID_FILE,
-    "allot.db",
+    LAST_START,
+    LOG_FILE,
+    _DATABASE,
 )
 _POLL_SECONDS: Final = 0.05
+_LOCK_ATTEMPTS: Final = 10
+"""`occupant` locks the file for a moment, too."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +64,7 @@ def occupied(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
     try:
-        if not _lock(file):
+        if not _locked_in_time(file):
             raise CommandError(
                 f"{directory} is in use by another allot (pid {_read_pid(file)}): "
                 f"stop it with `allot down --data-dir {directory}`, or choose another --data-dir"
@@ -79,7 +86,7 @@ def occupant(directory: Path) -> int | None:
     except OSError:
         return None
     try:
-        return None if _lock(file) else _read_pid(file)
+        return None if _lock(file) else _read_pid(file)  # closing the file unlocks it
     finally:
         os.close(file)
 
@@ -112,6 +119,24 @@ def remove_contents(directory: Path) -> bool:
     with suppress(OSError):
         directory.rmdir()
     return bool(found)
+
+
+def is_data_directory(directory: Path) -> bool:
+    """Whether `allot up` has used the directory."""
+    return (directory / _PID_FILE).exists()
+
+
+def has_objects(directory: Path) -> bool:
+    """Whether a cluster has stored objects in the directory."""
+    return (directory / _DATABASE).exists()
+
+
+def _locked_in_time(file: int) -> bool:
+    for _ in range(_LOCK_ATTEMPTS):
+        if _lock(file):
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False
 
 
 def _lock(file: int) -> bool:

@@ -8,6 +8,12 @@ from typing import Final
 import click
 from rich.text import Text
 
+from allot.cli.completers import (
+    complete_classes,
+    complete_drivers,
+    complete_nodes,
+    complete_pools,
+)
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.question_options import ClusterArguments, cluster_options
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
@@ -39,12 +45,18 @@ _COLORS: Final = {
 )
 @click.option("--free", is_flag=True, help="Only devices that are free, or of which a share is.")
 @click.option("--held", is_flag=True, help="Only devices that claims hold.")
-@click.option("--node", help="Only devices on this node.")
+@click.option("--node", shell_complete=complete_nodes, help="Only devices on this node.")
 @click.option(
-    "--class", "class_name", metavar="NAME", help="Only devices that this DeviceClass selects."
+    "--class",
+    "class_name",
+    metavar="NAME",
+    shell_complete=complete_classes,
+    help="Only devices that this DeviceClass selects.",
 )
-@click.option("--pool", help="Only devices of the pool of this name.")
-@click.option("--driver", help="Only devices of this driver.")
+@click.option(
+    "--pool", shell_complete=complete_pools, help="Only devices of the pool of this name."
+)
+@click.option("--driver", shell_complete=complete_drivers, help="Only devices of this driver.")
 @click.option("-w", "--watch", is_flag=True, help="Go on, and print devices that change.")
 @click.option(
     "--interval",

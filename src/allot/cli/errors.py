@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -38,3 +40,11 @@ def storage_error(error: StorageError) -> CommandError:
         if isinstance(error, DamagedStoreError)
         else CommandError(str(error))
     )
+
+
+def address_error(error: Exception) -> CommandError:
+    """The error for an address where the server cannot listen."""
+    message = str(error)
+    if os.strerror(errno.EADDRINUSE) in message:
+        message += "; --port 0 takes a free port"
+    return CommandError(message)

@@ -19,13 +19,10 @@ from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import (
-    OF_A_CLUSTER,
     Source,
     namespace_of,
-    source_options,
     take,
 )
 from allot.client import resources
@@ -95,41 +92,8 @@ class Target(NamedTuple):
         return "pod" if self.resource is resources.PODS else "claim"
 
 
-@click.command()
-@click.argument("what", nargs=-1, required=True, metavar="pod/NAME | claim/NAME")
-@click.option("-n", "--namespace", help="The namespace. Default: that of the context, or default.")
-@source_options("Explain")
-@click.option(
-    "--scheduler-name",
-    default="",
-    help="Explain as this scheduler would decide. Default: the pod's own.",
-)
-@click.option(
-    "--scheduler-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-)
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Show all nodes, reasons and proposals, and devices of other classes, too.",
-)
-@click.option(
-    "--width",
-    type=click.IntRange(min=40),
-    metavar="COLUMNS",
-    help="Wrap text to so many columns. Default: those of the terminal; not at all without one.",
-)
-@gate_options(OF_A_CLUSTER)
-def explain(
+def explain_object(
+    *,
     what: tuple[str, ...],
     namespace: str | None,
     sources: tuple[str, ...],
@@ -143,15 +107,7 @@ def explain(
     feature_gates: str,
     rules: RuleSet | None,
 ) -> int:
-    """Say why a pod or a claim is pending, and what would help.
-
-    First the verdict: which requests and constraints cannot be satisfied together on the nearest node. Then changes
-    after which it would fit; each of them was tried. Then for each node, request and device the reason, with values.
-    Of what is not pending it says where it is, and with which devices.
-
-    Reads a cluster, for which the right to list is enough, or files such as
-    `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
-    """
+    """The command `allot explain`: explains the object that the arguments name."""
     target = read_target(what)
     configuration = load_configuration(scheduler_config, rules)
     source = Source(sources, kubeconfig, context)

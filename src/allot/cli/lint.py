@@ -12,8 +12,8 @@ import click
 
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
-from allot.cli.gate_options import gate_options, gates_from_option
-from allot.cli.lint_output import FORMATS, print_report
+from allot.cli.gate_options import gates_from_option
+from allot.cli.lint_output import print_report
 from allot.cli.manifests import SourceFile, read_files
 from allot.cli.snapshots import Source, take
 from allot.client import resources
@@ -42,45 +42,8 @@ TYPED: Final[tuple[Resource[Any], ...]] = (
 """Resources to read from a cluster, besides its namespaces."""
 
 
-@click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "sources",
-    multiple=True,
-    metavar="FILE",
-    help="A file, a directory (searched for .yaml, .yml and .json), or - for standard input. "
-    "Can be given several times.",
-)
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option(
-    "--kubeconfig",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Check against the cluster, too: its classes, slices, templates, claims and namespaces.",
-)
-@click.option("--context", help="The context in the kubeconfig. Also reads the cluster.")
-@click.option(
-    "--target",
-    type=click.Choice([target.value for target in Target]),
-    default=Target.ALLOT.value,
-    show_default=True,
-    help="Also report what this cluster refuses, drops or decides otherwise.",
-)
-@click.option(
-    "--ignore", multiple=True, metavar="RULE", help="Leave out a rule. Can be given several times."
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["warning", "error"]),
-    default="warning",
-    show_default=True,
-    help="The least severity that makes the command exit 1.",
-)
-@click.option("--fix", is_flag=True, help="Correct what can be corrected safely, in the files.")
-@click.option("--dry-run", is_flag=True, help="With --fix: show the changes as a diff only.")
-@gate_options()
-@click.argument("more", nargs=-1, metavar="[FILE]...")
-def lint(
+def lint_files(
+    *,
     sources: tuple[str, ...],
     output: str,
     kubeconfig: Path | None,
@@ -94,15 +57,7 @@ def lint(
     rules: RuleSet | None,
     more: tuple[str, ...],
 ) -> int:
-    """Check manifests: would the API server accept them, and can they work?
-
-    All files are checked together: classes, slices, templates, claims and pods (also those in
-    Deployments, Jobs and the like) are compared with each other, and with --kubeconfig or --context
-    with what the cluster has. Other kinds are skipped. Prints file, line, rule, field, what is wrong
-    and what to change.
-
-    Exits 0 without findings, 1 with some, 2 if the command or its input cannot be read.
-    """
+    """The command `allot lint`: checks the files, corrects them with `fix`, and prints what it found."""
     wanted = [*sources, *more]
     if not wanted:
         raise CommandError("nothing to check: name files with -f FILE, or -f - for standard input")

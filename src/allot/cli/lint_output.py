@@ -15,15 +15,13 @@ from allot._version import VERSION
 from allot.lint.findings import Finding, Report, Severity
 from allot.lint.sarif import sarif
 
-FORMATS: Final = ("text", "json", "yaml", "sarif")
-
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}
 _WIDTH: Final = 80
 _INDENT: Final = "    "
 
 
 def print_report(report: Report, output: str) -> None:
-    """The report in one of `FORMATS`."""
+    """The report as text, json, yaml or sarif."""
     match output:
         case "text":
             _print_text(report)

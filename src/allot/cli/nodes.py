@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.completers import complete_hardware
 from allot.cli.components import (
     Component,
     PageAddress,
-    api_server_options,
     component_runner,
     page_options,
     run_until_stopped,
     set_up_logging,
 )
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@api_server_options
+@cluster_options()
 @click.option(
     "--hardware",
     multiple=True,
     metavar="FILE[=N]",
+    shell_complete=complete_hardware,
     help="Create these nodes, N of them, with their devices: a file, or a profile (see --profiles).",
 )
 @click.option(
@@ -157,7 +159,7 @@ async def _run(
     from allot.simulation import SimulatedHardware
 
     try:
-        client = connect(kubeconfig, context, user_agent="allot-nodes")
+        client = connect(chosen_kubeconfig(kubeconfig, context), context, user_agent="allot-nodes")
         drivers = client
         if driver_kubeconfig is not None:
             drivers = connect(driver_kubeconfig, user_agent="allot-driver")

@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 
 import click
 
+from allot.cli import which_cluster
 from allot.cli.cluster_gates import gates_of_cluster
+from allot.cli.completers import complete_hardware
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
-from allot.cli.snapshots import OF_A_CLUSTER, Source, namespace_of, take
+from allot.cli.snapshots import Source, namespace_of, take
+from allot.cli.source_options import OF_A_CLUSTER
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.driver.errors import HardwareError
@@ -128,17 +131,13 @@ def cluster_options(
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
         )(found)
-        found = click.option("--context", help="The context in the kubeconfig.")(found)
-        found = click.option(
-            "--kubeconfig",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="How to reach the cluster. Default: as kubectl.",
-        )(found)
+        found = which_cluster.cluster_options()(found)
         if with_hardware:
             found = click.option(
                 "--hardware",
                 multiple=True,
                 metavar="PROFILE[=N]",
+                shell_complete=complete_hardware,
                 help="A cluster of this hardware: a profile or a file, with N nodes.",
             )(found)
         return click.option(

@@ -20,7 +20,7 @@ def reference() -> str:
     """All commands in the order of their names, as Markdown."""
     context = click.Context(allot, info_name="allot")
     parts = [HEAD]
-    for name in allot.list_commands(context):
+    for name in sorted(allot.list_commands(context)):
         command = allot.get_command(context, name)
         assert command is not None
         own = click.Context(command, context, info_name=name)

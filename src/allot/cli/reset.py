@@ -8,6 +8,7 @@ import click
 
 from allot.cli.data_directory import data_dir_option, occupant, remove_contents
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.merged_kubeconfig import CONTEXT, unmerge_kubeconfig
 
 
 @click.command()
@@ -26,8 +27,11 @@ def reset(data_dir: Path, yes: bool) -> int:
     if not yes:
         click.confirm(f"Remove all state in {data_dir}?", abort=True)
     try:
+        merged = unmerge_kubeconfig(data_dir)
         found = remove_contents(data_dir)
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
+    if merged is not None:
+        click.echo(f"the context {CONTEXT} is removed from {merged}")
     click.echo(f"{data_dir} is empty now" if found else f"no files of allot in {data_dir}")
     return EXIT_OK

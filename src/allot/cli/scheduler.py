@@ -13,7 +13,6 @@ from allot.cli.components import (
     Component,
     Election,
     PageAddress,
-    api_server_options,
     component_runner,
     page_options,
     run_until_stopped,
@@ -21,6 +20,7 @@ from allot.cli.components import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 from allot.features import FeatureGates
 from allot.rules import RuleSet
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@api_server_options
+@cluster_options()
 @click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -118,9 +118,8 @@ async def _run(
     from allot.scheduler.endpoints import SchedulerEndpoints
 
     try:
-        source = kubeconfig or (
-            Path(configuration.kubeconfig) if configuration.kubeconfig else None
-        )
+        configured = Path(configuration.kubeconfig) if configuration.kubeconfig else None
+        source = chosen_kubeconfig(kubeconfig or configured, context)
         client = connect(source, context, limit=RequestLimit(), user_agent="allot-scheduler")
         process = SchedulerProcess(client, configuration, gates, limits=limits)
     except (ConfigurationError, ClientError) as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
-
-import click
+from typing import Any, NamedTuple
 
 from allot.cli.errors import CommandError
 from allot.cli.manifests import read_all
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
 from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
@@ -19,13 +18,12 @@ from allot.public.errors import ClusterError, ManifestError
 from allot.public.loading import DEFAULT_NAMESPACE, Reading, objects_in, read_cluster
 from allot.rules import RuleSet
 
-F = TypeVar("F", bound=Callable[..., Any])
 Resources = Sequence[Resource[Any]]
 Scopes = Mapping[Resource[Any], Scope]
 
 
 class Source(NamedTuple):
-    """Files, or the cluster that kubectl would use."""
+    """Files, or a cluster (`which_cluster`)."""
 
     files: tuple[str, ...] = ()
     kubeconfig: Path | None = None
@@ -37,28 +35,6 @@ class Source(NamedTuple):
             raise CommandError(
                 "files or a cluster, not both: leave out -f, or --kubeconfig and --context"
             )
-
-
-def source_options(does: str) -> Callable[[F], F]:
-    """`-f`, `--kubeconfig` and `--context`; the function gets `sources`, `kubeconfig` and `context`."""
-
-    def decorate(command: F) -> F:
-        command = click.option("--context", help="The context in the kubeconfig.")(command)
-        command = click.option(
-            "--kubeconfig",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="How to reach the cluster. Default: as kubectl.",
-        )(command)
-        return click.option(
-            "-f",
-            "--filename",
-            "sources",
-            multiple=True,
-            metavar="FILE",
-            help=f"{does} what is in files, directories, or - for standard input, instead of a cluster.",
-        )(command)
-
-    return decorate
 
 
 def take(
@@ -78,14 +54,11 @@ def take(
     if source.files:
         return snapshot_of_files(source.files, resources)
     what = Reading(resources, namespace, scopes or {}, gate_pages)
+    kubeconfig = chosen_kubeconfig(source.kubeconfig, source.context)
     try:
-        return asyncio.run(read_cluster(source.kubeconfig, source.context, user_agent, what))
+        return asyncio.run(read_cluster(kubeconfig, source.context, user_agent, what))
     except ClusterError as error:
-        raise CommandError(str(error)) from error
-
-
-OF_A_CLUSTER: Final = "those of the cluster; seeds for files"
-"""The default of `--rules` for commands that only read a cluster."""
+        raise cluster_error(error, source.kubeconfig, source.context) from error
 
 
 def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
@@ -104,9 +77,10 @@ def namespace_of(source: Source) -> str:
     if source.files:
         return DEFAULT_NAMESPACE
     try:
-        return find_access(source.kubeconfig, source.context).load().namespace
+        kubeconfig = chosen_kubeconfig(source.kubeconfig, source.context)
+        return find_access(kubeconfig, source.context).load().namespace
     except ClientError as error:
-        raise CommandError(str(error)) from error
+        raise cluster_error(error, source.kubeconfig, source.context) from error
 
 
 def snapshot_of_files(files: Sequence[str], resources: Resources) -> Snapshot:

@@ -30,15 +30,14 @@ from allot.cli.availability import (
     availability,
 )
 from allot.cli.cluster_gates import gates_of_cluster
+from allot.cli.commands.status import PARTS
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.gate_options import gate_options
-from allot.cli.snapshots import OF_A_CLUSTER, Source, source_options, take
+from allot.cli.snapshots import Source, take
 from allot.client import resources
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.rules import RuleSet
 
-PARTS: Final = ("driver", "pool", "node", "class")
 RESOURCES: Final = (
     resources.RESOURCE_SLICES,
     resources.RESOURCE_CLAIMS,
@@ -48,35 +47,8 @@ RESOURCES: Final = (
 """What is counted, and what decides how."""
 
 
-@click.command()
-@source_options("Count")
-@click.option(
-    "--by",
-    "parts",
-    multiple=True,
-    type=click.Choice(PARTS),
-    help="What to show; can be given several times. Default: pools and classes, in JSON and YAML everything.",
-)
-@click.option("--driver", help="Only pools of this driver.")
-@click.option("--pool", help="Only pools of this name.")
-@click.option("--node", help="Only devices on this node.")
-@click.option(
-    "--class", "class_name", metavar="NAME", help="Only devices that this DeviceClass selects."
-)
-@click.option(
-    "--partition-type-attribute",
-    metavar="DOMAIN/NAME",
-    help="The attribute with the type of a partition, for pools that name none.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-)
-@gate_options(OF_A_CLUSTER)
-def status(
+def show_status(
+    *,
     sources: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
@@ -90,12 +62,7 @@ def status(
     feature_gates: str,
     rules: RuleSet | None,
 ) -> int:
-    """Show how many devices are free: by driver, pool, node and class.
-
-    Of ResourceSlices, ResourceClaims, DeviceClasses and DeviceTaintRules, in a cluster or in files such as
-    `kubectl get resourceslices,resourceclaims,deviceclasses -A -o yaml` prints. The figures are those that a
-    ResourcePoolStatusRequest gets, but available are only as many partitions as can be had at the same time.
-    """
+    """The command `allot status`: prints what the options select."""
     source = Source(sources, kubeconfig, context)
     snapshot = take(source, RESOURCES, "allot-status", gate_pages=(SCHEDULER, API_SERVER))
     known = gates_of_cluster(snapshot, source, feature_gates, rules)

@@ -8,20 +8,31 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.cluster_options import ClusterOptions
-from allot.cli.components import (
-    component_runner,
-    set_up_logging,
-)
-from allot.cli.data_directory import KUBECONFIG, data_dir_option, occupied
-from allot.cli.errors import EXIT_OK, CommandError, storage_error
+from allot.cli.cluster_waiting import WAIT_SECONDS, wait_until_settled
+from allot.cli.completers import complete_hardware
+from allot.cli.components import component_runner, set_up_logging
+from allot.cli.data_directory import data_dir_option, occupied
+from allot.cli.detached import Announcer, Terminal, run_detached
+from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.greeting import Greeting, read_facts, starting_line
+from allot.cli.last_start import (
+    EXAMPLE_HARDWARE,
+    LastStart,
+    default_hardware,
+    with_absolute_paths,
+    write_last_start,
+)
 from allot.cli.linked_components import LinkedComponents
+from allot.cli.manifests import read_all
+from allot.cli.merged_kubeconfig import merge_kubeconfig
+from allot.cli.nodes import load_all
 from allot.cli.scheduler import load_configuration
 from allot.cli.signals import stopped_by_signals
 from allot.rules import RuleSet
@@ -49,15 +60,33 @@ if TYPE_CHECKING:
     "--hardware",
     multiple=True,
     metavar="FILE[=N]",
-    help="Simulated nodes with their devices: a file or a profile (`allot nodes --profiles`), N nodes.",
+    shell_complete=complete_hardware,
+    help="Simulated nodes with their devices: a file or a profile (`allot nodes --profiles`), N nodes. "
+    f"Default: as at the last start; in a new data directory {', '.join(EXAMPLE_HARDWARE)}.",
 )
+@click.option("--empty", is_flag=True, help="Start without hardware: no nodes, no device classes.")
 @click.option(
     "-f",
     "--filename",
     "manifests",
     multiple=True,
+    type=click.Path(allow_dash=True),
     metavar="FILE|DIR",
-    help="Apply these manifests when the cluster is ready.",
+    help="Apply these manifests when the cluster is ready. With Nodes or ResourceSlices among them, "
+    "no other hardware is the default.",
+)
+@click.option(
+    "-d", "--detach", is_flag=True, help="Return when it is ready; `allot down` stops it."
+)
+@click.option(
+    "--wait",
+    is_flag=True,
+    help=f"As --detach, and return when nodes are ready and pods run, or after {WAIT_SECONDS:g} s.",
+)
+@click.option(
+    "--merge-kubeconfig",
+    is_flag=True,
+    help="Add the cluster to your kubeconfig, as its current context `allot`.",
 )
 @click.option(
     "--scheduler-config",
@@ -74,11 +103,11 @@ if TYPE_CHECKING:
     metavar="*,NAME,-NAME",
     help="Which controllers run: * the usual ones, NAME this one, -NAME not this one.",
 )
-@click.option("--no-nodes", is_flag=True, help="Simulate no nodes.")
+@click.option("--no-nodes", is_flag=True, help="Simulate no nodes, and have no hardware.")
 @click.option(
     "--all-nodes",
     is_flag=True,
-    help="Simulate every node, not only those labelled allot.dev/simulated=true.",
+    help="Simulate every node, not only those labelled allot.dev/simulated=true. No hardware is the default then.",
 )
 @click.option(
     "--complete-annotation",
@@ -94,7 +123,11 @@ def up(
     port: int,
     storage: str,
     hardware: tuple[str, ...],
+    empty: bool,
     manifests: tuple[str, ...],
+    detach: bool,
+    wait: bool,
+    merge_kubeconfig: bool,
     scheduler_config: Path | None,
     feature_gates: str,
     rules: RuleSet | None,
@@ -112,17 +145,22 @@ def up(
     separate: bool,
     verbose: int,
 ) -> int:
-    """Start a cluster: API server, scheduler, controllers and simulated nodes.
+    """Start a cluster with example hardware: API server, scheduler, controllers, simulated nodes.
 
-    kubectl and any other client can use it; the command prints how. Ctrl-C stops it, the state stays.
+    allot's commands find it from the same directory; for kubectl and any other client the command prints what to
+    type. Ctrl-C stops it. The state stays, unless it is in memory, and the next start continues with it.
     """
     started = time.monotonic()
-    set_up_logging(verbose)
+    if hardware and (no_nodes or empty):
+        option = "--no-nodes" if no_nodes else "--empty"
+        raise CommandError(f"--hardware needs simulated nodes: leave out {option}")
     asked = ClusterOptions(
         data_dir=data_dir,
         port=port,
         storage=storage,
-        hardware=() if no_nodes else hardware,
+        hardware=_hardware(
+            data_dir, hardware, manifests, has_default=not (empty or no_nodes or all_nodes)
+        ),
         scheduler_config=scheduler_config,
         feature_gates=feature_gates,
         rules=load_configuration(scheduler_config, rules).rules or RuleSet.SEEDS,
@@ -141,19 +179,54 @@ def up(
         ),
     )
     asked.audit.options()  # says what is missing
-    if hardware and no_nodes:
-        raise CommandError("--hardware needs simulated nodes: leave out --no-nodes")
-    with occupied(data_dir), component_runner() as runner:
-        runner.run(_run(asked, manifests, separate, started))
+    load_all(asked.hardware)  # says what is wrong
+    request = UpRequest(asked, manifests, separate, merge_kubeconfig, detach or wait, wait, started)
+    if request.detach:
+        return run_detached(data_dir, partial(_start, request))
+    _start(request, Terminal())
     return EXIT_OK
 
 
-async def _run(
-    asked: ClusterOptions, manifests: tuple[str, ...], separate: bool, started: float
-) -> None:
+class UpRequest(NamedTuple):
+    """What `allot up` was asked for."""
+
+    cluster: ClusterOptions
+    manifests: tuple[str, ...]
+    separate: bool
+    merge_kubeconfig: bool
+    detach: bool
+    wait: bool
+    started: float
+
+
+def _hardware(
+    data_dir: Path, named: tuple[str, ...], manifests: tuple[str, ...], *, has_default: bool
+) -> tuple[str, ...]:
+    if named:
+        return with_absolute_paths(named)
+    if not has_default:
+        return ()
+    hardware = default_hardware(data_dir)
+    return () if hardware and _have_hardware(manifests) else hardware
+
+
+def _have_hardware(manifests: tuple[str, ...]) -> bool:
+    """Whether nodes or devices are among the manifests. Standard input can be read only once, and is not looked at."""
+    files = [source for source in manifests if source != "-"]
+    return any(manifest.kind in ("Node", "ResourceSlice") for manifest in read_all(files))
+
+
+def _start(request: UpRequest, announcer: Announcer) -> None:
+    """Run the cluster until it is stopped."""
+    set_up_logging(request.cluster.verbose)
+    with occupied(request.cluster.data_dir), component_runner() as runner:
+        runner.run(_run(request, announcer))
+
+
+async def _run(request: UpRequest, announcer: Announcer) -> None:
     stopped = asyncio.Event()
     with stopped_by_signals(stopped.set):
-        working = asyncio.create_task(_work(asked, manifests, separate, started))
+        working = asyncio.create_task(_work(request, announcer))
         stopping = asyncio.create_task(stopped.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -164,23 +237,34 @@ async def _run(
             await working
 
 
-async def _work(
-    asked: ClusterOptions, manifests: tuple[str, ...], separate: bool, started: float
-) -> None:
+async def _work(request: UpRequest, announcer: Announcer) -> None:
     """Run the cluster until cancelled."""
     from allot.cli.apply import apply_manifests
     from allot.cli.cluster_processes import running_processes
 
-    running = running_processes(asked) if separate else _running_pair(asked)
+    asked = request.cluster
+    announcer.progress(starting_line(asked))
+    running = running_processes(asked) if request.separate else _running_pair(asked, announcer)
     async with running as (url, client):
-        if manifests:
-            await apply_manifests(client, manifests)
-        click.echo(await _greeting(asked, url, client, time.monotonic() - started))
+        if request.manifests:
+            count = await apply_manifests(client, request.manifests)
+            announcer.progress(f"  {count} objects applied")
+        if asked.has_nodes:
+            write_last_start(asked.data_dir, LastStart(asked.hardware, asked.storage))
+        if request.merge_kubeconfig:
+            announcer.progress(f"  {merge_kubeconfig(asked.data_dir)}")
+        problem = await wait_until_settled(client) if request.wait else ""
+        facts = await read_facts(client)
+        seconds = time.monotonic() - request.started
+        greeting = Greeting(asked, url, facts, seconds, request.detach, request.merge_kubeconfig)
+        announcer.ready(greeting.text(), problem)
         await asyncio.Event().wait()
 
 
 @asynccontextmanager
-async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Client]]:
+async def _running_pair(
+    asked: ClusterOptions, announcer: Announcer
+) -> AsyncIterator[tuple[str, Client]]:
     """The API server in this process, all other components in a second one."""
     from allot.apiserver.audit.policy import AuditPolicyError
     from allot.apiserver.auth.authentication import TokenFileError
@@ -199,6 +283,7 @@ async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Clien
         async with AsyncExitStack() as stack:
             stack.push_async_callback(components.stop)
             running = await stack.enter_async_context(running_server(options))
+            announcer.progress(f"  API server: {running.url}")
             stack.push_async_callback(components.stop)  # before the server does
             token = running.credentials.admin_token
             components.connect(running.server.app)
@@ -210,25 +295,7 @@ async def _running_pair(asked: ClusterOptions) -> AsyncIterator[tuple[str, Clien
             yield running.url, client
     except StorageError as error:
         raise storage_error(error) from error
-    except (AddressError, AuditPolicyError, CredentialError, TokenFileError) as error:
+    except AddressError as error:
+        raise address_error(error) from error
+    except (AuditPolicyError, CredentialError, TokenFileError) as error:
         raise CommandError(str(error)) from error
-
-
-async def _greeting(asked: ClusterOptions, url: str, client: Client, seconds: float) -> str:
-    """The cluster's size, and what to type next."""
-    from allot.client.resources import NODES, RESOURCE_SLICES
-
-    nodes = len((await client.list(NODES)).items)
-    slices = (await client.list(RESOURCE_SLICES)).items
-    devices = sum(len(found.spec.devices or ()) for found in slices)
-    kubeconfig = asked.data_dir / KUBECONFIG
-    return f"""\
-allot is ready after {seconds:.1f} s: {url}, {nodes} nodes, {devices} devices
-Type next, in another terminal:
-
-  export KUBECONFIG={kubeconfig.absolute()}
-  kubectl get nodes,resourceslices,deviceclasses
-  allot status
-  allot demo
-
-Ctrl-C stops it; the state stays in {asked.data_dir}."""

@@ -6,32 +6,15 @@ import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
-import click
 import msgspec
 
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
-from allot.cli.gate_options import rules_option
 from allot.cli.vectors import VectorAnswerer, kind_of_texts
 from allot.rules import RuleSet
 
 
-@click.command()
-@click.option("--jsonl", is_flag=True, help="JSON lines in, JSON lines out (the only way so far).")
-@click.option(
-    "--texts",
-    type=click.Choice(["quantity", "semver"]),
-    help="What `parse` and `cmp` lines are about; detected from the lines by default.",
-)
-@rules_option(RuleSet.V1_38)
-@click.argument("file", type=click.File("rb"), default="-")
-def validate(jsonl: bool, texts: str | None, rules: RuleSet | None, file: BinaryIO) -> int:
-    """Answer test vectors: what does Kubernetes v1.38 answer?
-
-    Reads one JSON object per line from FILE (default: standard input) and writes one answer per
-    line: writes (create, update, status) with their prepared object or field errors, conversions
-    between versions, quota usage, table rows, quantities and semantic versions. To check manifests,
-    use `allot lint`. With --rules seeds every answer also has `rules`.
-    """
+def answer_vectors(*, jsonl: bool, texts: str | None, rules: RuleSet | None, file: BinaryIO) -> int:
+    """The command `allot validate`: answers the vectors in a file, line by line."""
     if not jsonl:
         raise CommandError(
             "validate answers test vectors: add --jsonl, or use `allot lint -f FILE`"

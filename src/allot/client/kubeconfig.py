@@ -182,6 +182,11 @@ def default_location() -> str:
     return os.environ.get("KUBECONFIG") or "~/.kube/config"
 
 
+def context_names(location: str | None = None) -> list[str]:
+    """The contexts in the files of a location, by default those of kubectl; `ConfigError` if they cannot be read."""
+    return sorted(_merged(location or default_location())["contexts"])
+
+
 # --- files ---
 
 

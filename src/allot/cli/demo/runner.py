@@ -17,6 +17,7 @@ import msgspec
 
 from allot.api.identities import GroupVersion, ObjectKey
 from allot.api.raw import RawObject
+from allot.cli.demo.needs import Devices, Need, obstacles
 from allot.cli.demo.steps import Apply, Get, Scene, StartFabric, Step
 from allot.cli.demo.stories import DEVICE_CLASSES, FABRIC_DRIVER, NAMESPACE, START
 from allot.cli.errors import CommandError
@@ -27,13 +28,20 @@ from allot.client.client import Client
 from allot.client.discovery import discover
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions, Scope
-from allot.client.resources import Resource
+from allot.client.resources import (
+    DEVICE_TAINT_RULES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from allot.controllers.binding import BindingController, TaintRules
 from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
 
 _LABEL: Final = "allot.dev/demo"
 """On a namespace that a demo created."""
 _TIMEOUT_SECONDS: Final = 60.0
+_SILENT_SECONDS: Final = 5.0
+"""A longer wait is mentioned."""
 _POLL_SECONDS: Final = 0.1
 _AS_TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 _MESSAGE: Final = '.status.conditions[?(@.type=="PodScheduled")].message'
@@ -51,6 +59,9 @@ class Runner:
         self._cluster_scoped: list[tuple[Resource[RawObject], ObjectKey]] = []
         """Objects that are not deleted with the namespace."""
         self._existing_rules: frozenset[str] = frozenset()
+        here = Path.cwd()
+        self.directory = here if examples.is_relative_to(here) else examples
+        """Where the commands shown can be typed: their paths are short there."""
 
     async def set_up(self) -> None:
         """`CommandError` if the cluster lacks the hardware of the stories."""
@@ -79,6 +90,14 @@ class Runner:
             await self._delete_if_exists(resource, key)
         await self._remove_namespace()
 
+    async def obstacles(self, need: Need) -> list[str]:
+        """What holds the devices of a scene: one line for each device that is not free."""
+        claims = (await self._client.list(RESOURCE_CLAIMS)).items
+        slices = (await self._client.list(RESOURCE_SLICES)).items
+        rules = (await self._client.list(DEVICE_TAINT_RULES)).items
+        others = [claim for claim in claims if claim.metadata.namespace != NAMESPACE]
+        return obstacles(need, Devices(slices, others, rules))
+
     async def step(self, step: Step) -> None:
         match step:
             case Apply():
@@ -91,7 +110,7 @@ class Runner:
     async def end(self, scene: Scene) -> None:
         """Delete what the scene created, and wait until its devices are free for the next one."""
         for path in scene.delete:
-            self._command(f"delete -n {NAMESPACE} -f {self._shown(path)}")
+            self._command(f"delete -n {NAMESPACE} \\\n    -f {self._shown(path)}")
             for document in self._documents(path):
                 resource = self._resource_of(document)
                 name = document["metadata"]["name"]
@@ -106,7 +125,7 @@ class Runner:
 
     async def _apply(self, step: Apply) -> None:
         documents = self._documents(step.path)
-        self._command(f"apply -n {NAMESPACE} -f {self._shown(step.path)}")
+        self._command(f"apply -n {NAMESPACE} \\\n    -f {self._shown(step.path)}")
         for document in documents:
             resource = self._resource_of(document)
             if not resource.namespaced:
@@ -122,8 +141,7 @@ class Runner:
         namespace = f"-n {NAMESPACE} " if resource.namespaced else ""
         command = " ".join([f"get {namespace}{step.plural}", *step.words])
         if step.columns:
-            columns = ",".join(f"{heading}:{path}" for heading, path in step.columns.items())
-            command += f" \\\n    -o custom-columns={shlex.quote(columns)}"
+            command += f" \\\n    -o custom-columns-file={self._shown(_columns_file(step))}"
         self._command(command)
         items: list[dict[str, Any]] = []
 
@@ -134,14 +152,15 @@ class Runner:
         wanted = f"{step.plural}: {' and '.join(map(str, step.until))}"
         await self._wait(is_so, wanted, lambda: _advice(items))
         if step.columns:
-            lines = custom_columns(items, step.columns)
+            lines = custom_columns(items, self._columns(step))
         else:
-            lines = server_table(await self._list(resource, step, _AS_TABLE), is_wide=step.wide)
+            lines = server_table(await self._list(resource, step, _AS_TABLE))
         self._show("\n".join(lines))
 
     def _start_fabric(self, script: str) -> None:
-        options = f"--driver {FABRIC_DRIVER} --script {shlex.quote(script)}"
-        self._show(f"$ allot binding-controller {options} &")
+        self._show(
+            f"$ allot binding-controller --driver {FABRIC_DRIVER} \\\n    --script {shlex.quote(script)} &"
+        )
         attacher = SimulatedAttacher(
             parse_script(script), clock=self._client.clock, tell=self._show
         )
@@ -162,10 +181,14 @@ class Runner:
         self._show(f"$ kubectl {words}")
 
     def _shown(self, path: str) -> str:
-        """The file relative to the current directory, if it is below it."""
-        whole = str(self._examples / path)
-        short = os.path.relpath(whole)
-        return whole if short.startswith(os.pardir) else short
+        """The file as commands name it in `directory`."""
+        return os.path.relpath(self._examples / path, self.directory)
+
+    def _columns(self, step: Get) -> dict[str, str]:
+        """Paths by heading, from a file for `kubectl -o custom-columns-file`."""
+        text = (self._examples / _columns_file(step)).read_text(encoding="utf-8")
+        headings, paths = (line.split() for line in text.splitlines())
+        return dict(zip(headings, paths, strict=True))
 
     def _documents(self, path: str) -> list[Mapping[str, Any]]:
         return [manifest.data for manifest in read_all([str(self._examples / path)])]
@@ -211,7 +234,11 @@ class Runner:
     ) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _TIMEOUT_SECONDS
+        mention_at = loop.time() + _SILENT_SECONDS
         while not await is_so():
+            if loop.time() > mention_at:
+                self._show(f"waiting for {wanted} ...")
+                mention_at = deadline
             if loop.time() > deadline:
                 raise CommandError(
                     f"timed out after {_TIMEOUT_SECONDS:g} s waiting for {wanted}; {advice()}"
@@ -242,6 +269,10 @@ class Runner:
             return await self._client.find(namespaces, key) is None
 
         await self._wait(is_gone, f"the namespace {NAMESPACE} to be deleted")
+
+
+def _columns_file(step: Get) -> str:
+    return f"columns/{step.columns}.txt"
 
 
 def _printed_kind(document: Mapping[str, Any]) -> str:

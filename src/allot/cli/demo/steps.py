@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from allot.cli.demo.needs import Need
 from allot.cli.kubectl_output import values_at
-
-Columns = Mapping[str, str]
-"""Paths by heading, as in `-o custom-columns`."""
 
 
 class Until(NamedTuple):
@@ -36,20 +34,19 @@ class Apply(NamedTuple):
 
 
 class Get(NamedTuple):
-    """`kubectl get` once all conditions hold; without columns, the server's own table."""
+    """`kubectl get` once all conditions hold, with a file of `examples/columns/` or the server's own table."""
 
     plural: str
     until: tuple[Until, ...]
-    columns: Columns | None = None
+    columns: str = ""
     name: str = ""
     selector: str = ""
-    wide: bool = False
 
     @property
     def words(self) -> list[str]:
         """The arguments of kubectl after `get PLURAL`, without columns."""
         selector = ["-l", self.selector] if self.selector else []
-        return [*filter(None, [self.name]), *selector, *(["-o", "wide"] if self.wide else [])]
+        return [*filter(None, [self.name]), *selector]
 
 
 class StartFabric(NamedTuple):
@@ -62,12 +59,13 @@ Step = Apply | Get | StartFabric
 
 
 class Scene(NamedTuple):
-    """Commentary, steps, commentary; then the manifests to delete."""
+    """Commentary, steps, commentary; then the manifests to delete. `needs`: the devices that must be free."""
 
     before: str
     steps: tuple[Step, ...]
     after: str = ""
     delete: tuple[str, ...] = ()
+    needs: Need | None = None
 
 
 class Story(NamedTuple):

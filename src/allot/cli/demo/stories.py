@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from allot.cli.demo.steps import Apply, Columns, Get, Scene, StartFabric, Story, Until
+from allot.cli.demo.needs import Need
+from allot.cli.demo.steps import Apply, Get, Scene, StartFabric, Story, Until
 
 NAMESPACE: Final = "allot-demo"
 FABRIC_DRIVER: Final = "fabric.example.com"
-HARDWARE: Final = ("gpu-server=2", "shared-nic", "fabric")
-"""The hardware that the stories need: `allot up --hardware …`. `scripts/up` starts the same."""
-START: Final = f"`./scripts/up` or `allot up {' '.join(f'--hardware {each}' for each in HARDWARE)}`"
+START: Final = "`allot up`"
+"""Without options it starts the hardware that the stories need."""
 DEVICE_CLASSES: Final = (
     "gpu.example.com",
     "rdma.example.com",
@@ -21,67 +21,46 @@ DEVICE_CLASSES: Final = (
 
 # --- what is shown ---
 
-_RESULTS: Final = ".status.allocation.devices.results[*]"
-_CLAIM: Final = {"CLAIM": ".metadata.name"}
-_DEVICE: Final = {"DEVICE": f"{_RESULTS}.device"}
-PODS: Final = {"POD": ".metadata.name", "NODE": ".spec.nodeName", "PHASE": ".status.phase"}
-ALTERNATIVES: Final = _CLAIM | {
-    "GOT": ".status.allocation.devices.results[0].request",
-    "DEVICES": f"{_RESULTS}.device",
-}
-SHARES: Final = (
-    _CLAIM
-    | _DEVICE
-    | {
-        "BANDWIDTH": f"{_RESULTS}.consumedCapacity.bandwidth",
-        "FUNCTIONS": f"{_RESULTS}.consumedCapacity.virtualFunctions",
-    }
-)
-CONDITIONS: Final = (
-    _CLAIM
-    | _DEVICE
-    | {
-        "CONDITION": ".status.devices[*].conditions[*].type",
-        "STATUS": ".status.devices[*].conditions[*].status",
-    }
-)
-TAINTS: Final = {
-    "RULE": ".metadata.name",
-    "DEVICE": ".spec.deviceSelector.device",
-    "TAINT": ".spec.taint.key",
-    "EFFECT": ".spec.taint.effect",
-}
-POOLS: Final = {
-    "POOLS": ".status.pools[*].poolName",
-    "TOTAL": ".status.pools[*].totalDevices",
-    "ALLOCATED": ".status.pools[*].allocatedDevices",
-    "AVAILABLE": ".status.pools[*].availableDevices",
-}
-DEVICES: Final = _CLAIM | {"REQUESTS": f"{_RESULTS}.request", "DEVICES": f"{_RESULTS}.device"}
+# Files in examples/columns/, which kubectl reads, too.
+PODS: Final = "pods"
+NOMINATIONS: Final = "nominations"
+ALTERNATIVES: Final = "alternatives"
+SHARES: Final = "shares"
+CONDITIONS: Final = "conditions"
+TAINTS: Final = "taints"
+POOLS: Final = "pools"
+DEVICES: Final = "devices"
 
 
 def _condition(type_: str) -> str:
     return f'.status.conditions[?(@.type=="{type_}")].status'
 
 
-def _claims(columns: Columns, count: int = 1, name: str = "") -> Get:
+def _claims(columns: str, count: int = 1, name: str = "") -> Get:
     """Claims, once so many are allocated."""
     return Get("resourceclaims", (Until(count, ".status.allocation"),), columns, name)
 
 
-def _running(count: int = 1, *, wide: bool = False) -> Get:
+def _running(count: int = 1, columns: str = PODS) -> Get:
     """Pods, once so many run."""
-    until = Until(count, ".status.phase", "Running")
-    return Get("pods", (until,), None if wide else PODS, wide=wide)
+    return Get("pods", (Until(count, ".status.phase", "Running"),), columns)
 
 
-def _answered(columns: Columns | None = None) -> Get:
+def _answered(columns: str = "") -> Get:
     """The ResourcePoolStatusRequest, once it is answered."""
     until = Until(1, _condition("Complete"), "True")
     return Get("resourcepoolstatusrequests", (until,), columns, name="check-gpus")
 
 
 # --- the stories ---
+
+_GPUS = "gpu.example.com"
+_NICS = "nic.example.com"
+_ONE_GPU = Need((_GPUS,), 1)
+_ALL_SERVERS = Need((_GPUS, _NICS))
+_ONE_SERVER = Need((_GPUS, _NICS), on_one_node=True)
+_SHARED_NICS = Need(("shared-nic.example.com",))
+_FABRIC = Need((FABRIC_DRIVER,))
 
 _BEST = "4816-prioritized-list/story-1.yaml"
 _WORKERS = "4816-prioritized-list/as-many-as-possible.yaml"
@@ -103,6 +82,7 @@ _PRIORITIZED_LIST: Final = Story(
             (Apply(_BEST), _claims(ALTERNATIVES), _running()),
             "The claim says which alternative it got: gpu/previous.",
             (_BEST,),
+            _ONE_GPU,
         ),
         Scene(
             "Four workers want as many GPUs as they can get: six, or else two, or else one; each with a network "
@@ -111,6 +91,7 @@ _PRIORITIZED_LIST: Final = Story(
             "The first two have six. The others have two each, on the PCIe root of their network card: that "
             "constraint is for this alternative only.",
             (_WORKERS,),
+            _ALL_SERVERS,
         ),
     ),
 )
@@ -124,6 +105,7 @@ _CONSUMABLE_CAPACITY: Final = Story(
             "without an amount, and get the driver's default: 1G and one virtual function.",
             (Apply(_SHARED), _claims(SHARES, 3)),
             "All three share eth1.",
+            needs=_SHARED_NICS,
         ),
         Scene(
             "A gateway wants two interfaces. Two shares of one card would not help, so the claim asks for two that "
@@ -131,6 +113,7 @@ _CONSUMABLE_CAPACITY: Final = Story(
             (Apply(_DISTINCT), _claims(SHARES, name="two-interfaces")),
             "They are eth1 and eth2.",
             (_SHARED, _DISTINCT),
+            _SHARED_NICS,
         ),
         Scene(
             "Five pods want 39.5G guaranteed, and one names no amount. The driver counts in steps of 1G, so each of "
@@ -152,6 +135,7 @@ _CONSUMABLE_CAPACITY: Final = Story(
             "consumes the driver's default, 1G. "
             f"`allot explain -n {NAMESPACE} pod/NAME` says the same of any pod, and what would help.",
             (_GUARANTEED,),
+            _SHARED_NICS,
         ),
     ),
 )
@@ -166,15 +150,17 @@ _BINDING_CONDITIONS: Final = Story(
             (
                 Apply(_BORROWED),
                 _claims(CONDITIONS),
-                Get("pods", (Until(1, ".status.nominatedNodeName"),), wide=True),
+                Get("pods", (Until(1, ".status.nominatedNodeName"),), NOMINATIONS),
             ),
             "The claim has its device and the pod a nominated node, but no controller attaches the device yet.",
+            needs=_FABRIC,
         ),
         Scene(
             "Now a controller runs for the fabric: attaching a GPU takes three seconds.",
-            (StartFabric("ready after 3s"), _running(wide=True), _claims(CONDITIONS)),
+            (StartFabric("ready after 3s"), _running(columns=NOMINATIONS), _claims(CONDITIONS)),
             "The pod was bound as soon as the condition was True.",
             (_BORROWED,),
+            _FABRIC,
         ),
         Scene(
             "This time the port of gpu-0 is down. The claim gets gpu-0 first, because it is free.",
@@ -188,6 +174,7 @@ _BINDING_CONDITIONS: Final = Story(
             "The failure released the allocation, and gpu-0 is tainted so that no other claim gets it. The pod was "
             "not affected: it was not bound before a device was ready.",
             (_BROKEN,),
+            _FABRIC,
         ),
     ),
 )
@@ -203,6 +190,7 @@ _POOL_STATUS: Final = Story(
             "A controller has counted and written the answer into the status. A request is answered once; for "
             "current numbers create another one.",
             (_BEST, _STATUS),
+            _ONE_GPU,
         ),
     ),
 )
@@ -218,6 +206,7 @@ _DERIVED_ATTRIBUTES: Final = Story(
             (Apply(_NUMA), _claims(DEVICES), _running()),
             "The claim wants rdma-3, which is on NUMA node 1; the GPUs there are gpu-4 to gpu-7.",
             (_NUMA,),
+            _ONE_SERVER,
         ),
     ),
 )

@@ -1,0 +1,55 @@
+"""All commands with their summaries, in the order in which people need them.
+
+`allot --help` prints this list; it imports no command, because that takes longer than reading the help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class ListedCommand(NamedTuple):
+    """A command, what it does in a few words, and the page of docs/ about it."""
+
+    name: str
+    summary: str
+    page: str
+
+
+GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
+    "A cluster on this machine": (
+        ListedCommand("up", "Start a cluster with example hardware", "operations.md"),
+        ListedCommand("demo", "Show the five KEPs in a running cluster", "cli.md"),
+        ListedCommand("down", "Stop the cluster; its state stays", "operations.md"),
+        ListedCommand("reset", "Delete the state of a stopped cluster", "operations.md"),
+        ListedCommand("kubeconfig", "Print the path of its kubeconfig", "operations.md"),
+    ),
+    "Questions, about a cluster or files": (
+        ListedCommand("status", "Show which devices are free, and where", "pool-status.md"),
+        ListedCommand("devices", "List every device, and which claim holds it", "cli.md"),
+        ListedCommand("explain", "Say why a pod or claim is pending, and what helps", "explain.md"),
+        ListedCommand("fit", "Count how many more of a pod fit, and where", "cli.md"),
+        ListedCommand("lint", "Check manifests and hardware files", "lint.md"),
+        ListedCommand("cel", "Try a CEL expression on devices", "cli.md"),
+    ),
+    "Components, for a cluster of several processes": (
+        ListedCommand("apiserver", "Run the Kubernetes-compatible API server", "apiserver.md"),
+        ListedCommand("scheduler", "Schedule pods and allocate their claims", "scheduler.md"),
+        ListedCommand("controller-manager", "Run the controllers", "controllers.md"),
+        ListedCommand("nodes", "Simulate nodes and their devices", "nodes.md"),
+        ListedCommand("binding-controller", "Make devices ready for pods", "binding-conditions.md"),
+    ),
+    "Maintenance and testing": (
+        ListedCommand("storage", "Check and rescue a data directory", "operations.md"),
+        ListedCommand("allocate", "Answer allocation scenarios, one per line", "cli.md"),
+        ListedCommand("validate", "Answer test vectors, one per line", "cli.md"),
+    ),
+    "This program": (
+        ListedCommand("help", "Show the help of a command", "cli.md"),
+        ListedCommand("completion", "Print a completion script for your shell", "cli.md"),
+        ListedCommand("version", "Print the version", "cli.md"),
+    ),
+}
+
+COMMANDS: Final = {each.name: each for group in GROUPS.values() for each in group}

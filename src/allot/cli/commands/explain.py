@@ -1,0 +1,72 @@
+"""The options of `allot explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allot.cli.completers import complete_namespaces, complete_targets
+from allot.cli.gate_options import gate_options
+from allot.cli.source_options import OF_A_CLUSTER, source_options
+
+
+@click.command()
+@click.argument(
+    "what",
+    nargs=-1,
+    required=True,
+    metavar="pod/NAME | claim/NAME",
+    shell_complete=complete_targets,
+)
+@click.option(
+    "-n",
+    "--namespace",
+    shell_complete=complete_namespaces,
+    help="The namespace. Default: that of the context, or default.",
+)
+@source_options("Explain")
+@click.option(
+    "--scheduler-name",
+    default="",
+    help="Explain as this scheduler would decide. Default: the pod's own.",
+)
+@click.option(
+    "--scheduler-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Show all nodes, reasons and proposals, and devices of other classes, too.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(min=40),
+    metavar="COLUMNS",
+    help="Wrap text to so many columns. Default: those of the terminal; not at all without one.",
+)
+@gate_options(OF_A_CLUSTER)
+def explain(**options: Any) -> int:
+    """Say why a pod or a claim is pending, and what would help.
+
+    First the verdict: which requests and constraints cannot be satisfied together on the nearest node. Then changes
+    after which it would fit; each of them was tried. Then for each node, request and device the reason, with values.
+    Of what is not pending it says where it is, and with which devices.
+
+    Reads a cluster, for which the right to list is enough, or files such as
+    `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
+    """
+    from allot.cli.explain import explain_object
+
+    return explain_object(**options)

@@ -1,0 +1,32 @@
+"""The options of commands that read a cluster, or files such as kubectl prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from allot.cli.which_cluster import cluster_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OF_A_CLUSTER: Final = "those of the cluster; seeds for files"
+"""The default of `--rules` for these commands."""
+
+
+def source_options(does: str) -> Callable[[F], F]:
+    """`-f`, `--kubeconfig` and `--context`; the function gets `sources`, `kubeconfig` and `context`."""
+
+    def decorate(command: F) -> F:
+        return click.option(
+            "-f",
+            "--filename",
+            "sources",
+            multiple=True,
+            type=click.Path(allow_dash=True),
+            metavar="FILE",
+            help=f"{does} what is in files, directories, or - for standard input, instead of a cluster.",
+        )(cluster_options()(command))
+
+    return decorate

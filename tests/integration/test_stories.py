@@ -604,7 +604,7 @@ def test_demo_cleans_up_after_ctrl_c(cluster: VirtualTimeCluster) -> None:
 
 
 def test_demo_says_why_nothing_happens(cluster: VirtualTimeCluster) -> None:
-    many = Get("pods", (Until(9),), {"POD": ".metadata.name"})
+    many = Get("pods", (Until(9),), "pods")
     waiting = Story(
         "0", "Never", (Scene("", (Apply("6080-derived-attributes/gpu-nic.yaml"), many)),)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,17 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Publish the devices as the user of this file. Default: as that of --kubeconfig.",
 )
-@click.option("--profiles", "lists_profiles", is_flag=True, help="List the profiles, and end.")
+@click.option(
+    "--profiles",
+    "lists_profiles",
+    is_flag=True,
+    help="List the profiles with their nodes and devices, and end.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the nodes, ResourceSlices and DeviceClasses of --hardware as YAML, and end. Needs no cluster.",
+)
 @click.option(
     "--all",
     "all_nodes",
@@ -79,6 +90,7 @@ def nodes(
     hardware: tuple[str, ...],
     driver_kubeconfig: Path | None,
     lists_profiles: bool,
+    dry_run: bool,
     all_nodes: bool,
     run_seconds: float | None,
     job_run_seconds: float | None,
@@ -107,6 +119,9 @@ def nodes(
         complete_annotation=complete_annotation,
     )
     described = load_all(hardware)
+    if dry_run:
+        _print_objects(described)
+        return EXIT_OK
     with component_runner() as runner:
         address = PageAddress(bind_address, port)
         runner.run(_run(kubeconfig, context, driver_kubeconfig, settings, described, address))
@@ -118,8 +133,41 @@ def _list_profiles() -> None:
 
     for name in profiles():
         hardware = load_hardware(name)
-        drivers = ", ".join(sorted({key.driver for key in hardware.sources}))
-        click.echo(f"{name:12} {len(hardware.nodes)} node(s): {drivers}")
+        counts = _devices_by_driver(hardware)
+        of_each = ", ".join(f"{count} of {driver}" for driver, count in counts.items())
+        click.echo(f"{name:12} {len(hardware.nodes)} node(s): {', '.join(counts)}")
+        click.echo(f"{'':12} {counts.total()} device(s): {of_each}")
+        click.echo(f"{'':12} {hardware.description}")
+
+
+def _devices_by_driver(hardware: Hardware) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for key in sorted(hardware.sources):
+        counts[key.driver] += sum(len(each.devices or ()) for each in hardware.slices(key))
+    return counts
+
+
+def _print_objects(described: Sequence[Hardware]) -> None:
+    """The nodes, slices and classes as YAML, as they would be created."""
+    import msgspec
+    import yaml
+
+    from allot.api.decoding import to_builtin
+    from allot.api.raw import RawObject
+    from allot.questions.hardware_objects import hardware_objects
+
+    kinds: Counter[str] = Counter()
+    for hardware in described:
+        for resource, obj in hardware_objects(hardware):
+            kinds[resource.kind] += 1
+            written = obj.data if isinstance(obj, RawObject) else obj
+            head = {"apiVersion": resource.api_version, "kind": resource.kind}
+            document = head | msgspec.json.decode(msgspec.json.encode(written, enc_hook=to_builtin))
+            document["metadata"].pop("uid", None)
+            click.echo("---")
+            click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no --hardware"
+    click.echo(f"dry run, nothing was created: {counted}", err=True)
 
 
 def load_all(references: Sequence[str]) -> list[Hardware]:

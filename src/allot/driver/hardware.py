@@ -61,6 +61,7 @@ class Hardware:
     features: NodeFeatures
     sources: Mapping[PoolKey, PoolSource]
     classes: tuple[DeviceClass, ...]
+    description: str = ""
 
     def described_nodes(self) -> Iterator[tuple[str, NodeFeatures]]:
         """The nodes by name, with their features."""

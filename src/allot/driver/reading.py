@@ -21,6 +21,7 @@ from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice, ResourceSliceSpec
 from allot.driver.errors import HardwareError
 from allot.driver.expansion import (
@@ -61,6 +62,7 @@ class _Nodes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", frozen=True):
     name: str = ""
+    description: str = ""
     nodes: _Nodes = _Nodes(count=0)
     pools: list[PoolTemplate] = []
     device_classes: list[dict[str, Any]] = []
@@ -95,7 +97,8 @@ def _read(document: Any, name: str, count: int | None) -> Hardware:
     ends_too = {source.place: key for key, source in sources.items()}
     for key in dict.fromkeys((*ends.values(), *ends_too.values())):
         _check_pool(key, sources[key])
-    return Hardware(name, nodes, features, sources, tuple(_classes(written.device_classes)))
+    classes = tuple(_classes(written.device_classes))
+    return Hardware(name, nodes, features, sources, classes, written.description)
 
 
 _MISFIT: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<field>.*)`)?", re.DOTALL).fullmatch
@@ -109,8 +112,24 @@ def _converted(document: Any) -> _Document:
     except msgspec.ValidationError as error:
         found = _MISFIT(str(error))
         assert found is not None
-        problem = found["problem"].replace("Object contains unknown field", "there is no field")
-        raise ExpansionError(found["field"] or "", problem.replace("`", "")) from None
+        field, problem = found["field"] or "", found["problem"].replace("`", "")
+        if problem.startswith(_UNKNOWN):
+            name = problem.removeprefix(_UNKNOWN)
+            similar = similar_names(name, _fields_at(field), min_similarity=_TYPO)
+            problem = f"there is no field {name}{did_you_mean(similar)}"
+        raise ExpansionError(field, problem) from None
+
+
+_UNKNOWN: Final = "Object contains unknown field "
+_TYPO: Final = 0.6
+"""The set of fields is closed, so that the most similar one is meant."""
+
+
+def _fields_at(path: str) -> list[str]:
+    kind: type[msgspec.Struct] = _Document
+    if path:
+        kind = _Nodes if path == "nodes" else PoolTemplate
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 # --- nodes ---
@@ -193,7 +212,9 @@ def _check_pool(key: PoolKey, source: PoolSource) -> None:
     begin = dict.fromkeys(entries, 0)
     for index, part in enumerate(cut_into_slices(pool)):
         metadata = ObjectMeta(name=slice_name(*key, index))
-        for wrong in validate_slice(ResourceSlice(metadata, part), Context()):
+        found = validate_slice(ResourceSlice(metadata, part), Context())
+        # The name is made of driver and pool, about which the spec says more.
+        for wrong in sorted(found, key=lambda error: str(error.path).startswith("metadata")):
             raise _misfit(wrong, source.place, entries, begin)
         begin["devices"] += len(part.devices or ())
         begin["sharedCounters"] += len(part.shared_counters or ())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from allot.apiserver.yaml_documents import Place
+from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expressions import point_at
 from allot.lint.findings import Finding, Problem, Report, Severity
 from allot.lint.fixes import Fix
+from allot.lint.hardware import check_hardware, is_hardware, published_objects
 from allot.lint.known_objects import KnownObjects
 from allot.lint.manifests import Manifest, Unreadable
 from allot.lint.rules import CHECKS
@@ -58,13 +61,20 @@ class Linter:
         findings: list[Finding] = []
         fixable: list[FixableManifest] = []
         subjects = []
+        described: list[Hardware] = []
+        checked = 0
         for manifest in manifests:
             if isinstance(manifest, Unreadable):
                 findings.append(_unreadable(manifest))
+            elif is_hardware(manifest):
+                checked += 1
+                found = check_hardware(manifest)
+                described += [found.hardware] if found.hardware is not None else []
+                findings += self._shown(found.finding, manifest)
             else:
                 subjects.append(subject_of(manifest))
-        known = KnownByScope(subjects, self._new_known)
-        checked = 0
+        known = KnownByScope(subjects, partial(self._known_with, described))
+        objects = len(subjects) + checked
         for subject in subjects:
             problems = self._problems(subject, known.of(subject))
             if problems is None:
@@ -81,7 +91,19 @@ class Linter:
             if fixes:
                 fixable.append(FixableManifest(subject.manifest, tuple(fixes)))
         findings.sort(key=lambda finding: (finding.source, finding.line, finding.column))
-        return Report(findings, checked, len(subjects) - checked), fixable
+        return Report(findings, checked, objects - checked), fixable
+
+    def _known_with(self, described: Iterable[Hardware]) -> KnownObjects:
+        known = self._new_known()
+        for hardware in described:
+            for obj in published_objects(hardware):
+                known.add(obj)
+        return known
+
+    def _shown(self, finding: Finding | None, manifest: Manifest) -> list[Finding]:
+        if finding is None or finding.rule in self._ignored:
+            return []
+        return [] if is_suppressed(finding, manifest.lines) else [finding]
 
     def _problems(self, subject: Subject, known: KnownObjects) -> list[Problem] | None:
         """The problems of one object; None if objects of its kind are not checked."""

@@ -21,6 +21,12 @@ UNREADABLE: Final = Rule(
     "the input is not YAML or JSON, or not an object",
     "Correct the syntax at the place shown. Nothing else in this document was checked.",
 )
+INVALID_HARDWARE: Final = Rule(
+    "invalid-hardware",
+    _E,
+    "a hardware description that `allot up --hardware` refuses",
+    "Correct the field that the message names. Of each description the first error is shown.",
+)
 UNKNOWN_KIND: Final = Rule(
     "unknown-kind",
     _E,
@@ -296,6 +302,7 @@ RULES: Final[Mapping[str, Rule]] = {
     rule.id: rule
     for rule in (
         UNREADABLE,
+        INVALID_HARDWARE,
         UNKNOWN_KIND,
         UNKNOWN_FIELD,
         MOVED_FIELD,

@@ -121,9 +121,9 @@ DEVICE = ("pools", 0, "devices", 0)
     [
         pytest.param(None, "a hardware description is a mapping", id="empty"),
         pytest.param([], "a hardware description is a mapping", id="list"),
-        pytest.param(changed("nodez", value={}), "there is no field nodez", id="unknown"),
+        pytest.param(changed("nodez", value={}), "there is no field nodez; did you mean nodes?", id="unknown"),
         pytest.param(
-            changed("nodes", "cuont", value=1), "nodes: there is no field cuont", id="unknown-in"
+            changed("nodes", "cuont", value=1), "nodes: there is no field cuont; did you mean count?", id="unknown-in"
         ),
         pytest.param(
             changed("nodes", "count", value="x"), "nodes.count: Expected int, got str", id="type"

@@ -1,5 +1,6 @@
 """The table of kinds: the names, scope and versions of every kind that allot knows.
 
+Custom resources have rows, too, but not in this table: each server has its own (`allot.apiserver.kinds.custom_resource`).
 The scheme (`allot.api.scheme`), the resources that the API server serves (`allot.apiserver.kinds.resources`) and
 those that clients ask for (`allot.client.resources`) are derived from it. A new kind is a new row here. What the API
 server does specially for a kind is in `allot/apiserver/kinds/<kind>.py`.
@@ -15,6 +16,7 @@ from allot.api import core
 from allot.api.base import ApiObject
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.custom_resources import CustomResourceDefinition
 from allot.api.identities import GroupVersionKind
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.raw import RawObject
@@ -44,10 +46,18 @@ class Kind:
     """Group and plural of the kind under which it is stored, if it is another view of that kind."""
     is_stored: bool = True
     """Whether there are objects of it. Reviews are answered and not stored."""
+    singular: str = ""
+    """What one object is called on command lines; the name in lower case if empty."""
+    list_name: str = ""
+    """The kind of lists of it; the name and `List` if empty."""
 
     def __post_init__(self) -> None:
         if not self.storage_version:
             object.__setattr__(self, "storage_version", self.versions[0])
+        if not self.singular:
+            object.__setattr__(self, "singular", self.name.lower())
+        if not self.list_name:
+            object.__setattr__(self, "list_name", f"{self.name}List")
 
     @property
     def is_typed(self) -> bool:
@@ -59,10 +69,6 @@ class Kind:
         if self.hub is None:
             raise TypeError(f"{self.name} is not a typed kind")
         return self.hub
-
-    @property
-    def singular(self) -> str:
-        return self.name.lower()
 
     @property
     def has_status(self) -> bool:
@@ -116,6 +122,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     _batch("CronJob", "cronjobs", short_names=("cj",), categories=_ALL),
     _batch("Job", "jobs", categories=_ALL),
     Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", short_names=("pdb",)),
+    Kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False,
+         short_names=("crd", "crds"), categories=("api-extensions",), view=CustomResourceDefinition),
     _rbac("ClusterRoleBinding", "clusterrolebindings", namespaced=False),
     _rbac("ClusterRole", "clusterroles", namespaced=False),
     _rbac("RoleBinding", "rolebindings"),

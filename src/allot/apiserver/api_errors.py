@@ -45,6 +45,8 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.reason, self.message, self.details = code, reason, message, details
+        self.warnings: list[str] = []
+        """Warnings that come with the answer nevertheless."""
 
     def status(self) -> dict[str, Any]:
         """The body of the answer."""
@@ -145,6 +147,16 @@ def method_not_allowed() -> ApiError:
         "MethodNotAllowed",
         "the server does not allow this method on the requested resource",
         Details(),
+    )
+
+
+def not_supported(resource: Resource, verb: str) -> ApiError:
+    """A custom resource, or a part of it, that does not have a verb."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        f'{verb} is not supported on resources of kind "{resource.qualified_name}"',
+        about(resource),
     )
 
 

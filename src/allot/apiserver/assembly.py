@@ -11,6 +11,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
+from allot.apiserver.admission.custom_resource_lifecycle import CustomResourceLifecycle
 from allot.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
 from allot.apiserver.admission.escalation import EscalationCheck
@@ -31,6 +32,7 @@ from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.app import App
+from allot.apiserver.http.definition_managers import definition_managers
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import FlowControl, FlowLimits
 from allot.apiserver.http.handlers import Handlers
@@ -45,6 +47,7 @@ from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.authentication_trust import publish_client_ca
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
+from allot.apiserver.registry.custom_definitions import CustomDefinitions
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
@@ -108,6 +111,7 @@ class ApiServer:
                 EscalationCheck(policies),
                 node_restriction,
                 NamespaceLifecycle(),
+                CustomResourceLifecycle(self.caches),
                 DefaultTolerationSeconds(),
                 Priority(self.caches),
                 *plugins,
@@ -146,6 +150,7 @@ class ApiServer:
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         served = ServedResources(gates, resources)
+        self._custom = CustomDefinitions(self.caches, self.objects, served, definition_managers)
         endpoints = NonResourceEndpoints(health, self.metrics, served, address)
         self.app = App(
             handlers,
@@ -169,6 +174,7 @@ class ApiServer:
         await ensure_bootstrap_roles(self.store, self.caches, self._gates, self.objects.clock)
         if self._client_ca:
             await publish_client_ca(self.store, self.caches, self._client_ca, self.objects.clock)
+        await self._custom.start()
         await self._policies.start()
         await self._graph.start()
         self._sweeping = asyncio.create_task(self._expiry.run())
@@ -196,6 +202,7 @@ class ApiServer:
             self._sweeping.cancel()
             with suppress(asyncio.CancelledError):
                 await self._sweeping
+        await self._custom.stop()
         await self.caches.close()
         self._workers.close()
 

@@ -16,6 +16,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeVar
 
+from allot.deadline import Deadline, DeadlineExceededError
+
 T = TypeVar("T")
 
 STRETCH_SECONDS: Final = 0.005
@@ -68,6 +70,21 @@ def release_interpreter(size: int) -> None:
     """
     if size > LARGE:
         time.sleep(RELEASE_SECONDS)
+
+
+def cpu_deadline(seconds: float, clock: Callable[[], float] = time.thread_time) -> Deadline:
+    """A deadline by the CPU time of the thread that works, from its first check on."""
+    end: float | None = None
+
+    def check() -> None:
+        nonlocal end
+        now = clock()
+        if end is None:
+            end = now + seconds
+        elif now > end:
+            raise DeadlineExceededError
+
+    return check
 
 
 class Workers:

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from allot.cel import types
 from allot.cel.costs import LIST, REGEX, TRAVERSAL
-from allot.cel.device_sizes import size_at
 from allot.cel.library.list_order import COMPARABLE
 from allot.cel.sizes import MAX, ONE, UNKNOWN, Range, exactly, plus, times
 from allot.cel.types import Type, TypeKind
@@ -18,8 +17,9 @@ class Argument(NamedTuple):
 
     type: Type
     size: Range | None
-    place: tuple[str, ...]
     constant: object
+    element_size: Range | None = None
+    """The size of the elements of a list, if the declarations bound it."""
 
     @property
     def size_or_unknown(self) -> Range:
@@ -133,12 +133,6 @@ _BY_LIST_OVERLOAD: Final[dict[str, Estimate]] = {
 # --- Kubernetes ---
 
 
-def _element_size(container: Argument) -> Range:
-    """The size of the elements of a list, if the declarations bound it."""
-    size = size_at((*container.place, "@items")) if container.place else None
-    return size or UNKNOWN
-
-
 def _walk(_id: str, target: Argument | None, _arguments: Arguments) -> CallEstimate | None:
     if target is None:
         return None
@@ -147,7 +141,7 @@ def _walk(_id: str, target: Argument | None, _arguments: Arguments) -> CallEstim
         return CallEstimate(size.times_factor(TRAVERSAL))
     each = ONE
     if target.type.parameters[0].kind in (TypeKind.STRING, TypeKind.BYTES):
-        each = each.plus(_element_size(target).times_factor(TRAVERSAL))
+        each = each.plus((target.element_size or UNKNOWN).times_factor(TRAVERSAL))
     return CallEstimate(size.times(each))
 
 
@@ -215,7 +209,7 @@ def _join(_id: str, target: Argument | None, arguments: Arguments) -> CallEstima
     if target is None:
         return None
     count = target.size_or_unknown
-    size = count.times(_element_size(target)) if target.type.parameters else exactly(0)
+    size = count.times(target.element_size or UNKNOWN) if target.type.parameters else exactly(0)
     if arguments:
         separators = Range(max(count.low - 1, 0), max(count.high - 1, 0))
         size = size.plus(arguments[0].size_or_unknown.times(separators))

@@ -6,6 +6,7 @@ A size without a bound is the largest possible one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from allot.cel import costs
@@ -52,14 +53,19 @@ class _Variable:
     entries: EntrySizes | None
 
 
-def estimated_cost(checked: Checked) -> int:
+SizeAt = Callable[[Place], Range | None]
+"""The size of the value at a place of the declarations; None if it is unknown."""
+
+
+def estimated_cost(checked: Checked, size_at: SizeAt = size_at) -> int:
     """The estimated maximum cost of the expression; `sizes.MAX` without a bound."""
-    return _Estimator(checked).cost(checked.root).high
+    return _Estimator(checked, size_at).cost(checked.root).high
 
 
 class _Estimator:
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, size_at: SizeAt) -> None:
         self._checked = checked
+        self._size_at = size_at
         self._places: dict[Expression, Place] = {}
         self._sizes: dict[Expression, Range] = {}
         self._entries: dict[Expression, EntrySizes] = {}
@@ -162,7 +168,8 @@ class _Estimator:
         if place and place[0] == ACCUMULATOR:
             place = ()
         value = node.value if isinstance(node, Constant) else None
-        return Argument(self._type(node), self._size(node), place, value)
+        element_size = self._size_at((*place, "@items")) if place else None
+        return Argument(self._type(node), self._size(node), value, element_size)
 
     def _overload(
         self,
@@ -287,7 +294,7 @@ class _Estimator:
         size = _literal_size(node)
         if size is not None:
             return size
-        size = size_at(self._place(node))
+        size = self._size_at(self._place(node))
         if size is not None:
             self._sizes[node] = size
             return size

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from allot.cel.codegen import (
     CountingFunction,
@@ -11,7 +12,6 @@ from allot.cel.codegen import (
     counting_function,
     fast_function,
 )
-from allot.cel.device import PreparedDevice
 from allot.cel.errors import COST_LIMIT_TEXT, CelEvaluationError, CostLimitError, EvalError
 from allot.cel.frame import Closure, EvaluationFrame
 from allot.cel.interpreter import interpretable
@@ -22,6 +22,13 @@ from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
 COST_LIMIT: Final = 1_000_000
 """The limit of the cost of an evaluation, and of the estimated cost of an expression."""
+
+
+class Inputs(Protocol):
+    """What an expression is evaluated on: a prepared device, or values of other variables."""
+
+    @property
+    def variables(self) -> Mapping[str, Value]: ...
 
 
 class EvaluationResult(NamedTuple):
@@ -55,7 +62,7 @@ class Evaluator:
         return counting_function(self._plan)
 
     def reference(
-        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+        self, device: Inputs, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
     ) -> EvaluationResult:
         """Value or error, at its exact cost."""
         frame = EvaluationFrame(device.variables, self._plan.slots, limit, deadline)
@@ -72,7 +79,7 @@ class Evaluator:
         return EvaluationResult(value, None, frame.cost)
 
     def evaluate(
-        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+        self, device: Inputs, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
     ) -> EvaluationResult:
         """The same, by generated code where possible.
 
@@ -85,9 +92,7 @@ class Evaluator:
             counted = None  # the reference computes the exact cost
         return counted or self.reference(device, limit, deadline)
 
-    def _counted(
-        self, device: PreparedDevice, limit: int, deadline: Deadline
-    ) -> EvaluationResult | None:
+    def _counted(self, device: Inputs, limit: int, deadline: Deadline) -> EvaluationResult | None:
         """The result of generated code; None if it cannot evaluate this, CostLimitError above the limit."""
         if self._count is None:
             return None
@@ -101,7 +106,7 @@ class Evaluator:
             raise CostLimitError
         return EvaluationResult(value, None, cost)
 
-    def value(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
+    def value(self, device: Inputs, deadline: Deadline = no_deadline) -> Value:
         """The value without its cost, which is faster; CelEvaluationError if evaluation fails."""
         if self._compute is not None:
             try:

@@ -7,6 +7,7 @@ must keep working.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -62,6 +63,7 @@ _LIBRARIES: Final = (
     quantities.SEMVERS,
     lists.EXTENDED,
 )
+_ALL_FUNCTIONS: Final = merge_functions([*_LIBRARIES, kubernetes_lists.INCLUDES])
 _MACROS: Final = {
     **macros.STANDARD,
     **macros.BINDINGS,
@@ -69,6 +71,18 @@ _MACROS: Final = {
     **macros.LISTS,
     **macros.TWO_VARIABLES,
 }
+
+
+def typed_environment(
+    variables: Mapping[str, Type], messages_by_name: Mapping[str, MessageType]
+) -> Environment:
+    """An environment with variables of the caller's types, as validation rules have."""
+    return Environment(
+        variables=variables,
+        messages={**messages.MESSAGES, **messages_by_name},
+        functions=_ALL_FUNCTIONS,
+        macros=_MACROS,
+    )
 
 
 def attribute_type(origin: Origin, gates: FeatureGates) -> Type:

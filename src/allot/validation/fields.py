@@ -52,6 +52,7 @@ class ErrorType(Enum):
     TOO_LONG = ("TooLong", "FieldValueTooLong", "Too long")
     TOO_MANY = ("TooMany", "FieldValueTooMany", "Too many")
     NOT_FOUND = ("NotFound", "FieldValueNotFound", "Not found")
+    TYPE_INVALID = ("TypeInvalid", "FieldValueTypeInvalid", "Invalid value")
     INTERNAL = ("InternalError", "InternalError", "Internal error")
 
     @property
@@ -73,6 +74,10 @@ WITHOUT_VALUE: Final = frozenset(
 """Errors that do not show the value they are about."""
 
 
+OMITTED: Final = object()
+"""The value of an error that does not show it, because it is large."""
+
+
 class FieldError(NamedTuple):
     """One error. `declared`: found by a rule declared on the request's version."""
 
@@ -86,7 +91,7 @@ class FieldError(NamedTuple):
     def message(self) -> str:
         """`Invalid value: "x": must be ...`, as clients show it behind the field."""
         parts = [self.type.words]
-        if self.type not in WITHOUT_VALUE:
+        if self.type not in WITHOUT_VALUE and self.value is not OMITTED:
             parts.append(show_value(self.value))
         if self.detail:
             parts.append(self.detail)

@@ -30,8 +30,12 @@ def validate_metadata(
     namespaced: bool,
     check_generate_name: bool = True,
     name_problems: Callable[[str], list[str]] = subdomain_problems,
+    any_finalizer: bool = False,
 ) -> Iterator[FieldError]:
-    """The metadata of a new object, after a name was generated for it."""
+    """The metadata of a new object, after a name was generated for it.
+
+    `any_finalizer`: whether finalizers need no domain, as in custom resources.
+    """
     path = METADATA
     if metadata.generate_name and check_generate_name:
         for problem in generated_name_problems(metadata.generate_name):
@@ -53,7 +57,19 @@ def validate_metadata(
             path / "generation", metadata.generation, "must be greater than or equal to 0"
         )
     yield from _validate_contents(metadata, path)
-    yield from _validate_finalizers(metadata.finalizers, path / "finalizers")
+    yield from _validate_finalizers(
+        metadata.finalizers, path / "finalizers", any_finalizer=any_finalizer
+    )
+
+
+def finalizer_warnings(metadata: ObjectMeta) -> Iterator[str]:
+    """Finalizers that are accepted, but likely to be used by others, too."""
+    for finalizer in metadata.finalizers:
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            yield (
+                f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to '
+                "avoid accidental conflicts with other finalizer writers"
+            )
 
 
 def _validate_contents(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldError]:
@@ -108,7 +124,9 @@ def _validate_owner(reference: OwnerReference, path: FieldPath) -> Iterator[Fiel
         yield invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner")
 
 
-def _validate_finalizers(finalizers: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
+def _validate_finalizers(
+    finalizers: tuple[str, ...], path: FieldPath, *, any_finalizer: bool
+) -> Iterator[FieldError]:
     for finalizer in finalizers:
         yield from validate_label_key(finalizer, path)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
@@ -118,7 +136,8 @@ def _validate_finalizers(finalizers: tuple[str, ...], path: FieldPath) -> Iterat
             "finalizer orphan and foregroundDeletion cannot be both set",
         )
 
-    yield from _validate_finalizer_names(finalizers, path)
+    if not any_finalizer:
+        yield from _validate_finalizer_names(finalizers, path)
 
 
 def _validate_finalizer_names(finalizers: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
@@ -132,7 +151,11 @@ def _validate_finalizer_names(finalizers: tuple[str, ...], path: FieldPath) -> I
 
 
 def validate_metadata_update(
-    new: ObjectMeta, old: ObjectMeta, *, needs_resource_version: bool = False
+    new: ObjectMeta,
+    old: ObjectMeta,
+    *,
+    needs_resource_version: bool = False,
+    any_finalizer: bool = False,
 ) -> Iterator[FieldError]:
     """The metadata of an existing object. Its name is not validated again."""
     path = METADATA
@@ -163,4 +186,5 @@ def validate_metadata_update(
         if value != before:
             yield invalid(path / name, value, IMMUTABLE)
     yield from _validate_contents(new, path)
-    yield from _validate_finalizer_names(new.finalizers, path / "finalizers")
+    if not any_finalizer:
+        yield from _validate_finalizer_names(new.finalizers, path / "finalizers")

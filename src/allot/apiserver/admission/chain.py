@@ -75,13 +75,19 @@ class HandlerIndex(Generic[HandlerT]):
         self._found: dict[tuple[str, Resource], tuple[HandlerT, ...]] = {}
 
     def find(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
+        if resource.custom is not None:  # it comes and goes: its handlers are kept with it
+            key = (self, operation)
+            if key not in resource.derived:
+                resource.derived[key] = self._handlers_of(operation, resource)
+            kept: tuple[HandlerT, ...] = resource.derived[key]
+            return kept
         found = self._found.get((operation, resource))
         if found is None:
-            found = tuple(
-                handler for handler in self._handlers if handler.handles(operation, resource)
-            )
-            self._found[operation, resource] = found
+            found = self._found[operation, resource] = self._handlers_of(operation, resource)
         return found
+
+    def _handlers_of(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
+        return tuple(handler for handler in self._handlers if handler.handles(operation, resource))
 
 
 CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]

@@ -39,7 +39,7 @@ from allot.apiserver.http.request_attributes import (
 )
 from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response, in_format
-from allot.apiserver.http.routes import Router, Target, verb_of
+from allot.apiserver.http.routes import USUAL_VERBS, Router, Target, verb_of
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.registry.served import ServedResources
 from allot.client.component_users import ComponentUser
@@ -129,6 +129,9 @@ class App:
             attributes = target_attributes(request, target, verb)
             self._authorize(request, attributes, target.version, call)
             if verb is None:
+                if target.resource.custom is not None and request.method in USUAL_VERBS:
+                    verb = USUAL_VERBS[request.method]
+                    raise api_errors.not_supported(target.resource, verb)
                 raise api_errors.method_not_allowed()
             call.labels = _labels(target, verb)
             kind = READ_ONLY if verb in _READING else MUTATING

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -114,8 +113,13 @@ def _entries(served: ServedResources, resource: Resource, version: str) -> Itera
         entry["categories"] = list(resource.categories)
     entry["storageVersionHash"] = _storage_hash(resource)
     yield entry
-    for part in sorted(resource.subresources):
+    for part in _parts(resource):
         yield _part_entry(resource, part)
+
+
+def _parts(resource: Resource) -> Iterable[Subresource]:
+    """In the order of Kubernetes: by name, but status first in custom resources."""
+    return resource.subresources if resource.custom is not None else sorted(resource.subresources)
 
 
 def _part_entry(resource: Resource, part: Subresource) -> dict[str, Any]:
@@ -142,9 +146,13 @@ def _storage_hash(resource: Resource) -> str:
 # --- aggregated ---
 
 
-@cache
 def aggregated(served: ServedResources, path: str, version: str) -> Document:
     """/api or /apis as one APIGroupDiscoveryList."""
+    key = ("aggregated", path, version)
+    return served.derived(key, lambda: _aggregated(served, path, version))
+
+
+def _aggregated(served: ServedResources, path: str, version: str) -> Document:
     groups = [""] if path == "api" else [group for group in served.groups if group]
     body = msgspec.json.encode(
         {
@@ -199,7 +207,7 @@ def _discovered_resource(
                 },
                 "verbs": list(part.verbs),
             }
-            for part in sorted(resource.subresources)
+            for part in _parts(resource)
         ]
     return found
 

@@ -54,7 +54,7 @@ class NonResourceEndpoints:
         parts = [part for part in request.path.split("/") if part]
         if request.method not in ("GET", "HEAD"):
             if await self._found(parts, request) is None:
-                raise api_errors.no_such_path()
+                return self._no_such_path(parts)
             raise api_errors.method_not_allowed()
         if parts and parts[0] in _HEALTH:
             return await self._health.answer(parts, verbose=request.flag("verbose"))
@@ -63,14 +63,19 @@ class NonResourceEndpoints:
             return Response(200, *shown)
         found = await self._found(parts, request)
         if found is None:
-            if _is_below_a_version(self._served, parts):
-                raise api_errors.no_such_path()
-            return text_response(404, _NOT_FOUND)
+            if not _is_below_a_version(self._served, parts):
+                return text_response(404, _NOT_FOUND)
+            return self._no_such_path(parts)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
         is_discovery = is_json and parts[:1] in (["api"], ["apis"])
         if is_discovery and error_format(request.header("accept")) == "protobuf":
             return in_format(found, "protobuf")
         return in_format(found, "json", pretty=is_json and request.flag("pretty"))
+
+    def _no_such_path(self, parts: list[str]) -> Response:
+        if parts[:1] == ["apis"] and _has_only_custom_resources(self._served, parts):
+            return text_response(404, _NOT_FOUND)
+        raise api_errors.no_such_path()
 
     async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
         """What takes long to make, such as many metrics or all documents, is made beside the event loop."""
@@ -133,6 +138,11 @@ def _is_below_a_version(served: ServedResources, parts: list[str]) -> bool:
         case _:
             return False
     return bool(served.resources_in(group_version))
+
+
+def _has_only_custom_resources(served: ServedResources, parts: list[str]) -> bool:
+    found = served.resources_in(GroupVersion(parts[1], parts[2])) if len(parts) > 2 else []
+    return bool(found) and all(resource.custom is not None for resource in found)
 
 
 def _known(value: object) -> Response | None:

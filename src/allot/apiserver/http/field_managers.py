@@ -15,6 +15,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.reset_fields import reset_fields
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.field_manager import FieldManager
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
 from allot.apiserver.managed_fields.partial_decoding import decode_partly
@@ -22,6 +23,7 @@ from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
+from allot.validation.structural.pruning import prune
 
 
 class KindVersions:
@@ -38,10 +40,16 @@ class KindVersions:
         group_version = GroupVersion.parse(api_version)
         if not self._serves(group_version):
             raise UnknownVersionError(api_version)
-        found = type_of(self._resource.gvk(group_version.version))
-        assert found is not None
-        self._types[api_version] = type_ = value_type(found.name)
+        self._types[api_version] = type_ = self._type_in(group_version.version)
         return type_
+
+    def _type_in(self, version: str) -> ValueType:
+        custom = self._resource.custom
+        if custom is not None:
+            return custom_value_type(custom.kind.versions[version].schema)
+        found = type_of(self._resource.gvk(version))
+        assert found is not None
+        return value_type(found.name)
 
     def convert(self, document: Document, to: str) -> Document:
         found = str(document.get("apiVersion", ""))
@@ -54,11 +62,16 @@ class KindVersions:
 
     def _serves(self, group_version: GroupVersion) -> bool:
         resource = self._resource
-        return group_version.group == resource.group and group_version.version in resource.versions
+        versions = resource.versions if resource.custom is None else resource.custom.kind.versions
+        return group_version.group == resource.group and group_version.version in versions
 
 
 def _converted(document: Document, resource: Resource, source: str, target: str) -> Document:
-    """An object of a DRA kind in another version, without defaults."""
+    """An object of a DRA kind, or a custom resource, in another version, without defaults."""
+    if resource.custom is not None:
+        schema = resource.custom.kind.versions[target].schema
+        pruned: Document = prune(document, schema, is_root=True)
+        return {**pruned, "apiVersion": f"{resource.group}/{target}"}
     _, version = scheme.lookup(resource.gvk(source))
     versioned = decode(msgspec.json.encode(document), version.cls, source)
     body = scheme.encode_object(version.to_hub(versioned), resource.gvk(target))
@@ -82,8 +95,28 @@ def field_manager_for(resource: Resource, version: str, subresource: str) -> Fie
     )
 
 
+def _custom_field_manager(resource: Resource, version: str, subresource: str) -> FieldManager:
+    """The same for a custom resource, kept as long as the resource is served."""
+    key = (FieldManager, subresource)
+    if key not in resource.derived:
+        gvk = resource.gvk(version)
+        resource.derived[key] = FieldManager(
+            KindVersions(resource),
+            str(gvk.group_version),
+            gvk.kind,
+            {"metadata": {}},
+            subresource=subresource,
+            ignored=reset_fields(resource, subresource),
+            schema_changes=True,
+        )
+    found: FieldManager = resource.derived[key]
+    return found
+
+
 def field_manager_of(target: Target) -> FieldManager:
     part = target.subresource
+    if target.resource.custom is not None:
+        return _custom_field_manager(target.resource, target.version, part.name if part else "")
     return field_manager_for(target.resource, target.version, part.name if part else "")
 
 

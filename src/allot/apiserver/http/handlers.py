@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -87,8 +87,15 @@ class Handlers:
             objects = min(objects, int(limit) or objects)
         return seats_for(objects)
 
-    async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
+    async def handle(
+        self, request: ApiRequest, target: Target, verb: str, *, warned: bool = False
+    ) -> Response:
         """The answer to anything but a watch."""
+        custom = target.resource.custom
+        if custom is not None and custom.deprecation and not warned:
+            return await _with_warning(
+                custom.deprecation, self.handle(request, target, verb, warned=True)
+            )
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
         accepted = self._negotiate(request, target, transforms)
@@ -170,6 +177,8 @@ class Handlers:
         if accepted.format == "protobuf":
             return protobuf_renderer(accepted, codec, target.version)
         if not accepted.transform:
+            if target.resource.custom is not None:
+                return Renderer(codec, target.version)
             return plain_renderer(codec, target.version)
         return renderer_for(request, accepted, codec, target.version, self._clock)
 
@@ -219,6 +228,16 @@ class _Responder(NamedTuple):
             return response
         size = len(response.body) * (SLOW if format_ == "yaml" else 1)
         return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
+
+
+async def _with_warning(warning: str, answering: Awaitable[Response]) -> Response:
+    """An answer that comes with a warning, also if it is an error."""
+    try:
+        response = await answering
+    except ApiError as error:
+        error.warnings.insert(0, warning)
+        raise
+    return response._replace(headers=(*warning_headers([warning]), *response.headers))
 
 
 def _deleted(target: Target, written: Written) -> dict[str, Any]:

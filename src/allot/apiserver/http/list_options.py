@@ -10,6 +10,7 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.registry.reading import ListOptions, revision_of
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.selectors import (
+    EVERY_KIND,
     FieldRequirement,
     FieldSelector,
     SelectorError,
@@ -30,7 +31,10 @@ def selection_for(request: ApiRequest, target: Target) -> Selection:
         labels = parse_label_selector(request.query.get("labelSelector", ""))
         fields = parse_field_selector(request.query.get("fieldSelector", ""))
         own = resource.selectable_fields
-        require_supported(fields, own, resource.kind if own else "")
+        if resource.custom is not None:
+            require_supported(fields, (*own, *EVERY_KIND))
+        else:
+            require_supported(fields, own, resource.kind if own else "")
     except SelectorError as error:
         raise bad_request(str(error)) from None
     if target.name:

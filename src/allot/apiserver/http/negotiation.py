@@ -66,11 +66,11 @@ def read_body(body: bytes, content_type: str, expected: GroupVersionKind | None 
     return reader(body, expected)
 
 
-def patch_format(content_type: str) -> str:
+def patch_format(content_type: str, formats: Mapping[str, str] = PATCH_FORMATS) -> str:
     """`json`, `merge`, `strategic` or `apply`, from the patch's content type; `BodyError` 415 for others."""
-    found = PATCH_FORMATS.get(media_type(content_type))
+    found = formats.get(media_type(content_type))
     if found is None:
-        raise unsupported(PATCH_FORMATS)
+        raise unsupported(formats)
     return found
 
 

@@ -36,8 +36,9 @@ from allot.apiserver.http.requests import (
     WriteOptions,
 )
 from allot.apiserver.http.routes import Target
-from allot.apiserver.pacing import SLOW, release_interpreter
+from allot.apiserver.pacing import LARGE, SLOW, release_interpreter
 from allot.apiserver.watch_cache.codecs import codec_for
+from allot.validation.fields import FieldPath, invalid
 
 MAX_SUMMARY: Final = 30
 """Bytes of a body that is no object."""
@@ -92,6 +93,8 @@ class ObjectBodies:
         """The object in JSON, with the field validation that the client asks for."""
         resource, version = target.resource, target.version
         gvk = resource.gvk(version)
+        if resource.custom is not None:
+            _check_custom_kind(body, gvk)
         check_type(body, gvk)
         codec = codec_for(resource)
         release_interpreter(len(body))
@@ -157,6 +160,12 @@ class ObjectBodies:
 def work_size(request: ApiRequest, target: Target) -> int:
     """The work of handling a body, in bytes of a plain object."""
     is_typed, body = target.resource.info.is_typed, request.body
+    if target.resource.custom is not None:
+        if target.resource.custom.schema.has_rules_below:
+            # Rules may take their time: never on the event loop.
+            return max(len(body) * SLOW, LARGE + 1)
+    elif target.resource.kind == "CustomResourceDefinition":
+        return max(len(body) * SLOW, LARGE + 1)
     # In protobuf expressions have no name.
     has_expressions = is_typed and (
         b'"expression' in body
@@ -206,6 +215,30 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
             f"{text[:1].lower()}{text[1:]}"
         ) from None
     check_kind(found.api_version, found.kind, expected)
+
+
+def _check_custom_kind(body: bytes, expected: GroupVersionKind) -> None:
+    """422 if the body is of another kind of the same version: to a custom resource the kind is a field."""
+    try:
+        found = _named_decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # which is explained later
+    if found.api_version != str(expected.group_version) or found.kind in (None, "", expected.kind):
+        return
+    error = invalid(FieldPath("kind"), found.kind, f"must be {expected.kind}")
+    name = found.metadata.name if found.metadata is not None else ""
+    raise api_errors.invalid(expected.group, str(found.kind), name, [error])
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _NamedType(TypeMeta):
+    metadata: _Named | None = None
+
+
+_named_decoder: Final = msgspec.json.Decoder(_NamedType)
 
 
 def check_kind(api_version: str | None, kind: str | None, expected: GroupVersionKind) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.negotiation import (
+    PATCH_FORMATS,
     BodyError,
     patch_format,
 )
@@ -23,6 +24,11 @@ from allot.apiserver.registry.patches import (
 )
 from allot.apiserver.schemas.types import type_of
 
+CUSTOM_PATCHES: Final = {
+    media: form for media, form in PATCH_FORMATS.items() if form != "strategic"
+}
+"""The patches of custom resources, for which Go has no merge keys."""
+
 
 def is_apply_patch(request: ApiRequest) -> bool:
     """Whether a patch is a configuration to apply; 415 if it is nothing that is known."""
@@ -36,12 +42,17 @@ class Patch:
     """A patch that can be applied again after a write conflict."""
 
     def __init__(self, request: ApiRequest, target: Target) -> None:
+        is_custom = target.resource.custom is not None
         try:
-            self._format = patch_format(request.header("content-type"))
+            self._format = patch_format(
+                request.header("content-type"), CUSTOM_PATCHES if is_custom else PATCH_FORMATS
+            )
         except BodyError as error:
             raise ApiError(error.code, error.reason, error.message) from None
         self._body = request.body
-        self._schema = type_of(target.resource.gvk(target.version))
+        self._schema = None
+        if target.resource.custom is None:
+            self._schema = type_of(target.resource.gvk(target.version))
 
     @property
     def is_apply(self) -> bool:

@@ -14,7 +14,7 @@ from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.printers.ages import human_age
-from allot.apiserver.printers.column import Column
+from allot.apiserver.printers.column import Column, Table
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange, event_line
 from allot.apiserver.watch_cache.codecs import Codec
@@ -45,14 +45,16 @@ class Renderer:
         """A list without its items."""
         return ListFrame(
             {
-                "kind": f"{self._gvk.kind}List",
+                "kind": self.codec.resource.info.list_name,
                 "apiVersion": self._api_version,
                 "metadata": meta.as_json(),
             }
         )
 
     def item(self, stored: StoredObject) -> bytes:
-        """An object as a list item."""
+        """An object as a list item. Only custom resources say there what they are."""
+        if self.codec.resource.custom is not None:
+            return self.one(stored)
         return stored.body(self.codec, self.version)
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
@@ -174,7 +176,9 @@ class TableRenderer(Renderer):
 
     def _document(self, rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
         """The columns are described once; later events of a watch leave them out."""
-        described = [] if self._headed else [_described(column) for column in self._table.columns]
+        described = (
+            [] if self._headed else [_described(each, self._table) for each in self._table.columns]
+        )
         self._headed = True
         return {
             "kind": "Table",
@@ -203,12 +207,12 @@ class TableRenderer(Renderer):
         return row
 
 
-def _described(column: Column) -> dict[str, Any]:
+def _described(column: Column, table: Table) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
         "format": column.format,
-        "description": column.description,
+        "description": table.description(column),
         "priority": column.priority,
     }
 
@@ -249,3 +253,4 @@ def renderer_for(
 
 
 plain_renderer: Final = cache(Renderer)
+"""Of built-in resources: there are as many as they have versions."""

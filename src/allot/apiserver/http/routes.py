@@ -54,6 +54,7 @@ class Router:
     def __init__(self, served: ServedResources) -> None:
         self._served = served
         self._collections: dict[str, Target] = {}
+        served.listen(self._collections.clear)
 
     def find(self, path: str) -> Target | None:
         """The target of an API path; None if nothing is served there."""
@@ -116,6 +117,12 @@ def _find(group_version: GroupVersion, rest: list[str], served: ServedResources)
 
 CORE: Final = GroupVersion("", "v1")
 _NAMESPACE_PARTS: Final = ("finalize", "status")
+
+
+USUAL_VERBS: Final = {
+    "GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete",
+}  # fmt: skip
+"""The verbs of methods, for messages."""
 
 
 def verb_of(method: str, target: Target, *, watch: bool) -> str | None:

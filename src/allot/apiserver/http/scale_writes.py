@@ -48,7 +48,10 @@ class ScaleWrites(NamedTuple):
     def written(self, workload: RawObject, now: datetime) -> tuple[Document, list[dict[str, Any]]]:
         """The Scale after the write, and managedFields of the workload."""
         parent = list(workload.metadata.managed_fields)
-        live, known = scale_of(workload), _entries_of_scale(parent)
+        custom = self.target.resource.custom
+        paths = None if custom is None else custom.scale
+        path = paths.spec_replicas if paths is not None else ("spec", "replicas")
+        live, known = scale_of(workload, paths), _entries_of_scale(parent, path)
         if self.configuration is not None:
             merged = merged_document(_field_manager(), live, tuple(known), self.configuration, now)
             scale, entries = merged.document, merged.entries
@@ -58,9 +61,12 @@ class ScaleWrites(NamedTuple):
             entries = _field_manager().updated(
                 live, known, scale, (), manager_of(self.request), time_text(now), is_new=True
             )
+            if custom is not None:
+                # As in Kubernetes, an update takes the replicas from their owners and gives them to none.
+                entries = [entry for entry in entries if entry in known]
         version = str(self.target.resource.gvk(self.target.version).group_version)
         try:
-            return scale, entries_of_parent(parent, entries, version)
+            return scale, entries_of_parent(parent, entries, version, path)
         except InvalidEntryError:
             return scale, parent
 
@@ -75,9 +81,9 @@ class ScaleWrites(NamedTuple):
         return document_of(SCALE, msgspec.json.encode(patched), self.target.name)
 
 
-def _entries_of_scale(parent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _entries_of_scale(parent: list[dict[str, Any]], path: tuple[str, ...]) -> list[dict[str, Any]]:
     try:
-        return entries_of_scale(parent)
+        return entries_of_scale(parent, path)
     except InvalidEntryError:
         return []
 

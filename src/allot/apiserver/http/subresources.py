@@ -186,10 +186,12 @@ class Subresources:
     # --- scale ---
 
     async def _scale(self, request: ApiRequest, target: Target, verb: str) -> Response:
+        custom = target.resource.custom
+        paths = None if custom is None else custom.scale
         if verb == "get":
             key = ObjectKey(target.namespace, target.name)
             stored = await self._reader.get(target.resource, key, "")
-            return json_response(200, scale_of(stored.object))
+            return json_response(200, scale_of(stored.object, paths))
         options = write_options(request, verb)
         sent = await self._document(request, target) if verb == "update" else None
         configuration = None
@@ -204,15 +206,16 @@ class Subresources:
 
         def scaled(workload: RawObject, write: WriteRequest) -> tuple[RawObject, Managers]:
             scale, entries = writes.written(workload, write.now)
-            errors = list(validate_scale(scale))
+            # The numbers of custom resources are validated with the rest of them.
+            errors = list(validate_scale(scale)) if paths is None else []
             if errors:
                 resource = target.resource
                 raise api_errors.invalid(resource.group, resource.kind, target.name, errors)
-            return with_scale(workload, scale), tuple(entries)
+            return with_scale(workload, scale, paths), tuple(entries)
 
         update = with_managers_of(scaled, pipeline_for(target.resource).update, target)
         written = await self._writes.apply(request, target, update, verb, options)
-        return json_response(200, scale_of(written.stored.object))
+        return json_response(200, scale_of(written.stored.object, paths))
 
     # --- token ---
 

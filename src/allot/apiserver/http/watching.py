@@ -214,7 +214,11 @@ class Watcher:
 
     @property
     def _is_over(self) -> bool:
-        return self._stopped or asyncio.get_running_loop().time() >= self._deadline
+        return (
+            self._stopped
+            or self._cache.is_closed
+            or asyncio.get_running_loop().time() >= self._deadline
+        )
 
     def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
         """A line for each change, empty if it is not to be seen."""

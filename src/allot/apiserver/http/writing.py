@@ -70,13 +70,17 @@ class WriteHandlers:
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
         read = await self.read_object(request, target, options, "create")
-        written = await self._objects.create(
-            target.resource,
-            target.namespace,
-            read.object,
-            self.request_info(request, target, "create", options),
-            read.managers,
-        )
+        try:
+            written = await self._objects.create(
+                target.resource,
+                target.namespace,
+                read.object,
+                self.request_info(request, target, "create", options),
+                read.managers,
+            )
+        except ApiError as error:
+            error.warnings[:0] = read.warnings
+            raise
         return written.with_warnings(read.warnings)
 
     async def update(self, request: ApiRequest, target: Target) -> Written:
@@ -84,7 +88,11 @@ class WriteHandlers:
         read = await self.read_object(request, target, options, "update")
         update = Update(lambda _old, _request: read.object, _pipeline_step(target))
         update = tracked(update, request, target)
-        written = await self.apply(request, target, update, "update", options)
+        try:
+            written = await self.apply(request, target, update, "update", options)
+        except ApiError as error:
+            error.warnings[:0] = read.warnings
+            raise
         return written.with_warnings(read.warnings)
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
@@ -103,7 +111,11 @@ class WriteHandlers:
             return in_place(read.object, target, verb="patch")
 
         update = tracked(Update(patched, _pipeline_step(target)), request, target)
-        written = await self.apply(request, target, update, "patch", options)
+        try:
+            written = await self.apply(request, target, update, "patch", options)
+        except ApiError as error:
+            error.warnings[:0] = warnings
+            raise
         return written.with_warnings(warnings)
 
     async def _apply_configuration(

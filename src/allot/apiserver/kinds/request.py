@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from allot.api.meta import ObjectMeta
 from allot.api.resource import ADMIN_ACCESS_LABEL
+from allot.deadline import Deadline, no_deadline
 from allot.features import FeatureGates
 from allot.validation.context import Context
 from allot.validation.expressions import ExpressionChecker
@@ -43,6 +44,10 @@ class RequestInfo(NamedTuple):
     subresource: str = ""
 
 
+def _endless() -> Deadline:
+    return no_deadline
+
+
 class WriteRequest(NamedTuple):
     """One create, update or status update."""
 
@@ -55,6 +60,10 @@ class WriteRequest(NamedTuple):
     verb: str = "update"
     namespace: str = "default"
     namespace_labels: Mapping[str, str] = {}
+    new_deadline: Callable[[], Deadline] = _endless
+    """For the rules that objects bring along."""
+    warnings: list[str] | None = None
+    """Takes warnings of the validation, which come also if the object is refused."""
 
     @property
     def context(self) -> Context:

@@ -29,6 +29,8 @@ def reset_fields(resource: Resource, subresource: str) -> FieldSet:
     has_status = resource.subresource("status") is not None
     if not has_status:
         return {}
+    if subresource == "status" and resource.custom is not None:
+        return _SPEC_AND_METADATA
     if subresource == "status":
         return _BY_STATUS_WRITES.get((resource.group, resource.kind), _SPEC)
     return _STATUS

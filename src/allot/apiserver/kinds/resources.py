@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.kinds import KINDS, Kind
 from allot.apiserver.defaults.filling import Step
+from allot.apiserver.kinds.custom_versions import CustomVersion
 from allot.apiserver.kinds.definition import KindDefinition, Subresource
 from allot.apiserver.kinds.strategy import Strategy
 from allot.apiserver.printers.column import Table
@@ -52,6 +53,10 @@ class Resource:
     schema: str = field(repr=False)
     is_served: Callable[[FeatureGates], bool] = field(repr=False)
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
+    custom: CustomVersion | None = field(repr=False, default=None)
+    """What a CustomResourceDefinition says about the version; None for built-in kinds."""
+    derived: dict[Any, Any] = field(repr=False, default_factory=dict)
+    """What others keep about a custom resource, as long as it is served."""
 
     @property
     def is_stored(self) -> bool:
@@ -76,10 +81,42 @@ class Resource:
 
 _gvk: Final = cache(GroupVersionKind)
 
+T = TypeVar("T")
 
-def resource_for(kind: Kind, definition: KindDefinition) -> Resource:
+
+class ResourceTable(dict[Resource, T]):
+    """What a function makes of each resource, until the resource is no longer served."""
+
+    def __init__(self, make: Callable[[Resource], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, resource: Resource) -> T:
+        made = self[resource] = self._make(resource)
+        return made
+
+
+_tables: Final[list[ResourceTable[Any]]] = []
+
+
+def per_resource(make: Callable[[Resource], T]) -> Callable[[Resource], T]:
+    """Caches the results of a function, as `functools.cache` does, and as fast; `forget` drops them."""
+    table = ResourceTable(make)
+    _tables.append(table)
+    return table.__getitem__
+
+
+def forget(resource: Resource) -> None:
+    """Drop what was made of a custom resource that is no longer served."""
+    for table in _tables:
+        table.pop(resource, None)
+
+
+def resource_for(
+    kind: Kind, definition: KindDefinition, custom: CustomVersion | None = None
+) -> Resource:
     """The resource of a kind with this definition."""
-    if not kind.is_typed:
+    if not kind.is_typed and custom is None:
         for version in kind.versions:
             declare_kind(kind.group, version, kind.name, definition.schema)
     return Resource(
@@ -94,6 +131,7 @@ def resource_for(kind: Kind, definition: KindDefinition) -> Resource:
         kind.stored_as,
         definition.strategy(kind),
         *definition[1:],
+        custom,
     )
 
 
@@ -120,20 +158,6 @@ def definition_of(kind: Kind) -> KindDefinition:
 
 
 RESOURCES: Final = tuple(resource_for(kind, definition_of(kind)) for kind in KINDS)
-
-
-def preference(version: str) -> tuple[int, int, int]:
-    """Stable before beta before alpha, newer before older."""
-    number, stage, minor = _parts(version)
-    return (stage, -number, -minor)
-
-
-def _parts(version: str) -> tuple[int, int, int]:
-    for stage, word in ((1, "beta"), (2, "alpha")):
-        number, found, minor = version[1:].partition(word)
-        if found:
-            return int(number), stage, int(minor)
-    return int(version[1:]), 0, 0
 
 
 _BY_PLURAL: Final = {

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.api.selectors import selector_string
+from allot.apiserver.kinds.custom_versions import ScalePaths
 from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import FieldError, FieldPath, invalid
 
+WORKLOAD_PATHS: Final = ScalePaths(("spec", "replicas"), ("status", "replicas"))
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(workload: RawObject) -> dict[str, Any]:
-    """The autoscaling/v1 Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+def scale_of(workload: RawObject, paths: ScalePaths | None = None) -> dict[str, Any]:
+    """The autoscaling/v1 Scale of a workload; `paths` say where a custom resource has its numbers."""
     metadata = workload.get("metadata", default={})
-    selector = workload.get("spec", "selector", default={})
-    if workload.kind == "ReplicationController":
-        selector = {"matchLabels": selector}
-    status: dict[str, Any] = {"replicas": workload.get("status", "replicas", default=0)}
-    wanted = workload.get("spec", "replicas", default=0)
-    labels = selector_string(selector)
+    if paths is None:
+        selector = workload.get("spec", "selector", default={})
+        if workload.kind == "ReplicationController":
+            selector = {"matchLabels": selector}
+        labels = selector_string(selector)
+    else:
+        labels = workload.get(*paths.selector, default="") if paths.selector else ""
+    paths = paths or WORKLOAD_PATHS
+    status: dict[str, Any] = {"replicas": workload.get(*paths.status_replicas, default=0)}
+    wanted = workload.get(*paths.spec_replicas, default=0)
     if labels:
         status["selector"] = labels
     return {
@@ -41,12 +47,14 @@ def validate_scale(scale: Mapping[str, Any]) -> Iterator[FieldError]:
         yield invalid(FieldPath("spec") / "replicas", replicas, NOT_NEGATIVE)
 
 
-def with_scale(workload: RawObject, scale: Mapping[str, Any]) -> RawObject:
+def with_scale(
+    workload: RawObject, scale: Mapping[str, Any], paths: ScalePaths | None = None
+) -> RawObject:
     """The workload at another size. The version the client saw goes along, for the conflict check."""
     version = (scale.get("metadata") or {}).get("resourceVersion") or ""
     if version:
         workload = workload.with_metadata(replace(workload.metadata, resource_version=version))
-    return workload.with_value(_replicas(scale), "spec", "replicas")
+    return workload.with_value(_replicas(scale), *(paths or WORKLOAD_PATHS).spec_replicas)
 
 
 def _replicas(scale: Mapping[str, Any]) -> int:

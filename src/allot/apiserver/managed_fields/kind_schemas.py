@@ -66,6 +66,8 @@ def _single(field: Field, *, atomic: bool = False) -> ValueType:
         return value_type(field.type, atomic=atomic)
     if field.type == "any":
         return _OPAQUE if field.format else ANYTHING
+    if field.type in ("json", "schema-or"):
+        return ANYTHING
     return _TEXTS if field.type == "strings" else _SCALARS[field.type]
 
 

@@ -13,43 +13,52 @@ from allot.apiserver.managed_fields.field_sets import contains, difference, from
 from allot.apiserver.managed_fields.managers import Manager, Ownership
 
 SCALE_VERSION: Final = "autoscaling/v1"
-_PATH: Final = ("f:spec", "f:replicas")
-_REPLICAS: Final = from_paths(("spec", "replicas"))
+_IN_SCALE: Final = ("spec", "replicas")
+_REPLICAS: Final = from_paths(_IN_SCALE)
 
 Entries = list[dict[str, Any]]
 
 
-def entries_of_scale(parent: Entries) -> Entries:
-    """The owners of the replicas of a workload with these entries, as entries of its Scale."""
+def entries_of_scale(parent: Entries, path: tuple[str, ...] = _IN_SCALE) -> Entries:
+    """The owners of the replicas of a workload with these entries, as entries of its Scale.
+
+    `path` is where the workload has its replicas.
+    """
+    elements = _elements(path)
     owners = {
         manager: Ownership(_REPLICAS, SCALE_VERSION, owned.applied, owned.time)
         for manager, owned in managers.decode(parent).items()
-        if contains(owned.fields, *_PATH)
+        if contains(owned.fields, *elements)
     }
     return managers.encode(owners)
 
 
-def entries_of_parent(parent: Entries, scale: Entries, api_version: str) -> Entries:
+def _elements(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"f:{name}" for name in path)
+
+
+def entries_of_parent(
+    parent: Entries, scale: Entries, api_version: str, path: tuple[str, ...] = _IN_SCALE
+) -> Entries:
     """The entries of the workload after a write to its Scale."""
+    elements, replicas = _elements(path), from_paths(path)
     before = managers.decode(parent)
     left = dict(managers.decode(scale))
     found: dict[Manager, Ownership] = {}
     for manager, owned in before.items():
-        if not contains(owned.fields, *_PATH):
+        if not contains(owned.fields, *elements):
             found[manager] = owned
         elif manager in left:
             found[manager] = owned
             del left[manager]
         else:
             # Updaters are identified by version too: they are added below if they still own the replicas.
-            fields = difference(owned.fields, _REPLICAS)
+            fields = difference(owned.fields, replicas)
             if fields:
                 found[manager] = owned._replace(fields=fields)
     for manager, owned in left.items():
-        if contains(owned.fields, *_PATH):
-            found[manager] = Ownership(
-                _REPLICAS, api_version, owned.applied, _time(manager, before)
-            )
+        if contains(owned.fields, *_elements(_IN_SCALE)):
+            found[manager] = Ownership(replicas, api_version, owned.applied, _time(manager, before))
     return managers.encode(found)
 
 

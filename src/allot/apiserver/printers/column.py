@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-Cell = str | int | bool
+Cell = str | int | float | bool | None
 Age = Callable[[datetime | None], str]
 Row = Callable[[Any, Age], list[Cell]]
 
@@ -33,6 +33,11 @@ class Table(NamedTuple):
 
     columns: tuple[Column, ...]
     row: Row
+    descriptions: Mapping[str, str] = {}
+    """Of columns that are not described here, by name."""
+
+    def description(self, column: Column) -> str:
+        return self.descriptions.get(column.name) or column.description
 
 
 def number(name: str) -> Column:
@@ -90,9 +95,11 @@ DESCRIPTIONS: Final = {
     "Effect": "What the taint does to pods.",
     "Endpoints": "Addresses that are served.",
     "Errors": "Pools with a problem.",
+    "Established": "Whether its objects are served.",
     "External-IP": "Addresses outside the cluster.",
     "First Seen": "Time since it happened first.",
     "Global-Default": "Whether pods without a class get this one.",
+    "Group": "The group of its objects.",
     "Groups": "Groups in the binding.",
     "Handler": "The configuration of the container runtime.",
     "Holder": "Who holds the lease.",
@@ -101,6 +108,7 @@ DESCRIPTIONS: Final = {
     "Internal-IP": "The address inside the cluster's network.",
     "Kernel-Version": "The version of the kernel.",
     "Key": "The key of the taint.",
+    "Kind": "The kind of its objects.",
     "Last Schedule": "Time since a job was last started.",
     "Last Seen": "Time since it happened last.",
     "Limit": "Use and bounds of limits.",
@@ -135,8 +143,10 @@ DESCRIPTIONS: Final = {
     "Role": "The role that is granted.",
     "Roles": "The roles of the node.",
     "Schedule": "When jobs are started, in cron's notation.",
+    "Scope": "Whether its objects are in namespaces.",
     "Selector": "Labels that select the pods.",
     "ServiceAccounts": "Service accounts in the binding.",
+    "ShortNames": "Shorter names for command lines.",
     "Source": "Who reported it.",
     "State": "Whether the claim is allocated and in use.",
     "Status": "The state it is in.",
@@ -155,6 +165,7 @@ DESCRIPTIONS: Final = {
     "Users": "Users in the binding.",
     "Value": "The value.",
     "Version": "The version of the kubelet.",
+    "Versions": "The versions that are served.",
     "Volume": "The volume the claim is bound to.",
     "VolumeAttributesClass": "The class of attributes the volume has.",
     "VolumeBindingMode": "When volumes are bound.",

@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.base import ApiObject, Int64, replace
 from allot.api.core import Namespace, Pod
+from allot.api.custom_resources import CustomResourceDefinition
 from allot.api.meta import ObjectMeta
 from allot.apiserver.api_errors import ApiError, conflict
+from allot.apiserver.kinds.custom_resource_definition import terminate as terminate_definition
 from allot.apiserver.kinds.namespace import terminate
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
 from allot.apiserver.kinds.resources import Resource
@@ -72,6 +74,9 @@ def delete_outcome(obj: Any, codec: Codec, options: DeleteOptions, now: datetime
     """What a delete leaves of an object."""
     metadata: ObjectMeta = obj.metadata
     finalizers = _finalizers(metadata, options)
+    if isinstance(obj, CustomResourceDefinition) and metadata.deletion_timestamp is None:
+        marked = replace(metadata, finalizers=finalizers)
+        return Kept(terminate_definition(obj.with_metadata(marked), now))
     end = _end(obj, options, now)
     if end.delete_now and not finalizers and not _is_held(obj):
         return Gone()

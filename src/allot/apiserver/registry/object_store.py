@@ -21,7 +21,7 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.managed_fields.field_manager import same_but_for_times
-from allot.apiserver.pacing import LARGE, Workers
+from allot.apiserver.pacing import LARGE, Workers, cpu_deadline
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
@@ -39,6 +39,7 @@ from allot.apiserver.watch_cache.codecs import Codec, storage_codec
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.client.clock import wall_clock
+from allot.deadline import Deadline
 from allot.features import FeatureGates
 from allot.storage.interface import (
     MISSING,
@@ -60,6 +61,8 @@ _PAIRS: Final = tuple(one + two for one in NAME_CHARACTERS for two in NAME_CHARA
 _PAIR_COUNT: Final = len(_PAIRS)
 _SUFFIXES: Final = len(NAME_CHARACTERS) ** 5
 MAX_GENERATED_NAMES: Final = 8
+EXPRESSION_SECONDS: Final = 2.0
+"""CPU time of the rules and patterns that run on one object."""
 
 
 class Written(NamedTuple):
@@ -375,7 +378,14 @@ class ObjectStore:
             verb=info.verb,
             namespace=namespace,
             namespace_labels=home.object.metadata.labels if home is not None else {},
+            new_deadline=new_deadline,
+            warnings=[],
         )
+
+
+def new_deadline() -> Deadline:
+    """The deadline of the rules and patterns that run on one object."""
+    return cpu_deadline(EXPRESSION_SECONDS)
 
 
 def new_name_suffix() -> str:
@@ -401,8 +411,11 @@ def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, lis
     match outcome:
         case Accepted(obj, warnings):
             return obj, warnings
-        case Rejected(errors):
-            raise api_errors.invalid(resource.group, resource.kind, name, errors)
+        case Rejected(errors, by_resource, warnings):
+            kind = resource.plural if by_resource else resource.kind
+            refusal = api_errors.invalid(resource.group, kind, name, errors)
+            refusal.warnings += warnings
+            raise refusal
         case Refused(409, _, message):
             raise api_errors.conflict(resource, name, message)
         case Refused(code, reason, message):

@@ -1,18 +1,21 @@
-"""What one server serves: the table of `resources` as far as the feature gates allow.
+"""What one server serves: the table of `resources` as far as the feature gates allow, and custom resources.
 
 A resource whose gate is off is not there: not in URLs, discovery and OpenAPI. What is stored of it stays, and is back
-when the gate is on again.
+when the gate is on again. Custom resources are added and removed while the server runs, here and nowhere else;
+whatever is derived from all resources is kept in `derived` and made again after a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from allot.api.identities import GroupVersion
-from allot.apiserver.kinds.resources import RESOURCES, Resource, preference
+from allot.api.versions import version_order
+from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.features import DEFAULTS, FeatureGates
+
+T = TypeVar("T")
 
 
 class ServedResources:
@@ -20,19 +23,65 @@ class ServedResources:
 
     def __init__(self, gates: FeatureGates, resources: Iterable[Resource] = RESOURCES) -> None:
         self._gates = gates
-        self.resources: Final = tuple(
+        self._built_in: Final = tuple(
             resource for resource in resources if resource.is_served(gates)
         )
-        self._by_plural: Final[Mapping[tuple[str, str, str], Resource]] = {
+        self._custom: dict[str, tuple[Resource, ...]] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._derived: dict[Hashable, Any] = {}
+        self.resources: tuple[Resource, ...] = ()
+        self._by_plural: Mapping[tuple[str, str, str], Resource] = {}
+        self._update()
+
+    def _update(self) -> None:
+        custom = [resource for several in self._custom.values() for resource in several]
+        self.resources = (*self._built_in, *custom)
+        # Built-in resources last: no definition takes the place of one.
+        self._by_plural = {
             (resource.group, version, resource.plural): resource
-            for resource in self.resources
+            for resource in (*custom, *self._built_in)
             for version in resource.versions
         }
+        # A new one: what is being derived from the old resources is not taken for the new ones.
+        self._derived = {}
+        for listener in self._listeners:
+            listener()
 
-    @cached_property
+    # --- custom resources ---
+
+    def add_custom(self, name: str, resources: Iterable[Resource]) -> None:
+        """Serve the resources of a definition, in place of those it had."""
+        self._custom[name] = tuple(resources)
+        self._update()
+
+    def remove_custom(self, name: str) -> None:
+        if self._custom.pop(name, None) is not None:
+            self._update()
+
+    def custom(self, name: str) -> tuple[Resource, ...]:
+        """The resources of a definition that are served."""
+        return self._custom.get(name, ())
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every change."""
+        self._listeners.append(listener)
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of the resources, until they change."""
+        known = self._derived
+        if key not in known:
+            known[key] = make()
+        found: T = known[key]
+        return found
+
+    # --- lookups ---
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """In the order in which discovery lists them."""
-        return tuple(dict.fromkeys(resource.group for resource in self.resources))
+        return self.derived(
+            "groups", lambda: tuple(dict.fromkeys(each.group for each in self.resources))
+        )
 
     def find(self, group_version: GroupVersion, plural: str) -> Resource | None:
         """The resource with this name in a URL."""
@@ -46,7 +95,7 @@ class ServedResources:
             if resource.group == group
             for version in resource.versions
         )
-        return tuple(sorted(served, key=preference))
+        return tuple(sorted(served, key=version_order))
 
     def resources_in(self, group_version: GroupVersion) -> list[Resource]:
         """Everything served in one version of a group, by name."""

@@ -9,16 +9,15 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from allot.api.base import replace
 from allot.api.meta import ObjectMeta
 from allot.apiserver.kinds.request import WriteRequest, generated_name
-from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.kinds.strategy import StatusStrategy
-from allot.validation.fields import FieldError
+from allot.validation.fields import FieldError, FieldPath, invalid
 
 
 class Accepted(NamedTuple):
@@ -32,6 +31,9 @@ class Rejected(NamedTuple):
     """What is wrong with the object: answered with 422."""
 
     errors: list[FieldError]
+    by_resource: bool = False
+    """Whether the answer names the resource instead of the kind."""
+    warnings: Sequence[str] = ()
 
 
 class Refused(NamedTuple):
@@ -75,21 +77,29 @@ class WritePipeline:
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
         errors = strategy.first_errors(strategy.validate_create(prepared, request), request)
-        return Rejected(errors) if errors else Accepted(prepared, strategy.warnings(prepared))
+        if errors:
+            return Rejected(errors, warnings=request.warnings or ())
+        return Accepted(prepared, [*strategy.warnings(prepared), *(request.warnings or ())])
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
+        if strategy.requires_version and not new.metadata.resource_version:
+            return _without_version()
         refused = unmet_precondition(new.metadata, old.metadata)
         if refused:
             return refused
         prepared = strategy.prepare_update(self._with_stored(new, old, request), old, request)
         errors = strategy.first_errors(strategy.validate_update(prepared, old, request), request)
-        return Rejected(errors) if errors else Accepted(prepared, strategy.warnings(prepared))
+        if errors:
+            return Rejected(errors, warnings=request.warnings or ())
+        return Accepted(prepared, [*strategy.warnings(prepared), *(request.warnings or ())])
 
     def update_status(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         """A write to the status of a kind that has one."""
         strategy = self._strategy
         assert isinstance(strategy, StatusStrategy)
+        if strategy.requires_version and not new.metadata.resource_version:
+            return _without_version()
         refused = unmet_precondition(new.metadata, old.metadata)
         if refused:
             return refused
@@ -97,7 +107,9 @@ class WritePipeline:
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
         listed = strategy.first_errors(errors, request)
-        return Rejected(listed) if listed else Accepted(prepared, [])
+        if listed:
+            return Rejected(listed, warnings=request.warnings or ())
+        return Accepted(prepared, [*(request.warnings or ())])
 
     def _with_stored(self, new: Any, old: Any, request: WriteRequest) -> Any:
         unconditional = self._strategy.accepts_unconditional_update(request.version)
@@ -105,7 +117,12 @@ class WritePipeline:
         return self._strategy.with_metadata(new, metadata)
 
 
-@cache
+def _without_version() -> Outcome:
+    path = FieldPath("metadata") / "resourceVersion"
+    return Rejected([invalid(path, 0, "must be specified for an update")], by_resource=True)
+
+
+@per_resource
 def pipeline_for(resource: Resource) -> WritePipeline:
     return WritePipeline(resource)
 

@@ -10,10 +10,17 @@ from allot.api.identities import GroupVersionKind
 SCALARS: Final = frozenset(
     {
         "string", "integer", "number", "boolean", "bytes", "any",
-        "quantity", "time", "microtime", "int-or-string", "strings",
+        "quantity", "time", "microtime", "int-or-string", "strings", "json", "schema-or",
     }
 )  # fmt: skip
-"""The field types that are not the name of a `Type`. `any` is free-form JSON, `strings` a list in a map."""
+"""The field types that are not the name of a `Type`.
+
+`any` is a free-form JSON object, `json` any JSON, `schema-or` a schema or something simpler, `strings` a list in a map.
+"""
+FREE_FORM: Final = frozenset({"any", "json", "schema-or"})
+"""What is in fields of these types is not looked into."""
+JSON_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+"""The type that has fields of its own type."""
 
 
 class Field(NamedTuple):

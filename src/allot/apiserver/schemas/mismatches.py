@@ -16,7 +16,7 @@ import msgspec
 
 from allot.api.decoding import DecodeError, go_time_problem
 from allot.api.quantity import QuantityError, quantity_from_json
-from allot.apiserver.schemas.fields import Field, Type
+from allot.apiserver.schemas.fields import JSON_SCHEMA, Field, Type
 from allot.apiserver.schemas.types import type_named
 
 INT_RANGES: Final = {"int32": 2**31, "int64": 2**63}
@@ -28,7 +28,8 @@ _RESOURCE_LIST: Final = "v1.ResourceList"
 _GO_SCALARS: Final = {
     "string": "string", "boolean": "bool", "bytes": "[]uint8", "number": "float64", "strings": "[]string",
     "quantity": "resource.Quantity", "time": "v1.Time", "microtime": "v1.MicroTime",
-    "int-or-string": "intstr.IntOrString", "any": "runtime.RawExtension",
+    "int-or-string": "intstr.IntOrString", "any": "runtime.RawExtension", "json": "v1.JSON",
+    "schema-or": "v1.JSONSchemaProps",
 }  # fmt: skip
 _GO_NAMES: Final = {
     "Container.imagePullPolicy": "v1.PullPolicy",
@@ -103,6 +104,8 @@ def _in_field(value: Any, field: Field, where: _Where) -> DecodeError | None:
 
 
 def _in_value(value: Any, field: Field, where: _Where) -> DecodeError | None:
+    if field.type == "schema-or" and isinstance(value, Mapping):
+        return _in_object(value, type_named(JSON_SCHEMA), where)
     if field.is_type:
         return _in_object(value, type_named(field.type), where)
     problem = _in_scalar(value, field, where)
@@ -116,7 +119,7 @@ def _error(problem: str, value: Any, where: _Where) -> DecodeError:
 
 def _in_scalar(value: Any, field: Field, where: _Where) -> str | None:
     match field.type:
-        case "any":
+        case "any" | "json" | "schema-or":
             return None
         case "string" | "boolean" | "strings" | "number":
             wanted = _PYTHON_TYPES[field.type]

@@ -20,7 +20,7 @@ from allot.api.decoding import DecodeError, from_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.quantity import Quantity
 from allot.api.strictness import Pairs, StrictIssue, decode_pairs, has_no_duplicates
-from allot.apiserver.schemas.fields import Field, Type
+from allot.apiserver.schemas.fields import FREE_FORM, JSON_SCHEMA, Field, Type
 from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
 from allot.apiserver.schemas.types import type_named, type_of
 
@@ -28,8 +28,11 @@ from allot.apiserver.schemas.types import type_named, type_of
 def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError | None:
     """The first value of the wrong JSON type, worded as Kubernetes answers it; None if all types match."""
     schema = type_of(gvk)
-    if schema is None:
-        return None
+    return None if schema is None else errors_of_type(data, schema)
+
+
+def errors_of_type(data: Any, schema: Type) -> DecodeError | None:
+    """The same for a part of an object, such as its metadata."""
     try:
         msgspec.convert(data, _struct(schema.name), dec_hook=_from_json)
     except msgspec.ValidationError:
@@ -39,6 +42,10 @@ def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError |
 
 class _MicroTime:
     """The type of times with microseconds."""
+
+
+class _SchemaOr:
+    """The type of values that are a schema or something simpler."""
 
 
 _FAST_TYPES: Final[Mapping[str, Any]] = {
@@ -52,6 +59,8 @@ _FAST_TYPES: Final[Mapping[str, Any]] = {
     "quantity": Quantity,
     "time": Annotated[datetime, Meta(tz=True)],
     "microtime": _MicroTime,
+    "json": Any,
+    "schema-or": _SchemaOr,
 }
 
 
@@ -67,9 +76,15 @@ def _struct(name: str) -> type[Struct]:
     )
 
 
+class _Schema:
+    """The type of schemas inside schemas, which structs cannot express: a hook decodes them."""
+
+
 def _hint(field: Field) -> Any:
-    if field.is_type:
-        item: Any = _struct(field.type)
+    if field.type == JSON_SCHEMA:
+        item: Any = _Schema
+    elif field.is_type:
+        item = _struct(field.type)
     elif field.type == "integer":
         item = Int32 if field.format == "int32" else Int64
     else:
@@ -83,6 +98,10 @@ def _hint(field: Field) -> Any:
 
 
 def _from_json(cls: type, value: Any) -> Any:
+    if cls is _Schema:
+        return msgspec.convert(value, _struct(JSON_SCHEMA), dec_hook=_from_json)
+    if cls is _SchemaOr:
+        return _from_json(_Schema, value) if isinstance(value, dict) else None
     if cls is not _MicroTime:
         return from_builtin(cls, value)
     if problem := not_a_time(value, micro=True):
@@ -114,14 +133,16 @@ class _Names(dict[str, "tuple[str, _Names | None]"]):
     """The fields of a type: the container, and the names inside, if there are any."""
 
 
-@cache
+_known_names: Final[dict[str, _Names]] = {}
+
+
 def _names(name: str) -> _Names:
-    return _Names(
-        {
-            field_name: (field.container, _names(field.type) if field.is_type else None)
-            for field_name, field in type_named(name).fields.items()
-        }
-    )
+    found = _known_names.get(name)
+    if found is None:
+        found = _known_names[name] = _Names()  # before its fields: types may be recursive
+        for field_name, field in type_named(name).fields.items():
+            found[field_name] = (field.container, _names(field.type) if field.is_type else None)
+    return found
 
 
 def _all_known(value: Any, names: _Names) -> bool:
@@ -171,6 +192,6 @@ def _look_for_issues(
             found.append(StrictIssue("duplicate", where))
         if is_map:
             _look_for_issues(item, schema, where, found)
-        elif field is not None and field.type != "any":
+        elif field is not None and field.type not in FREE_FORM:
             inner = type_named(field.type) if field.is_type else None
             _look_for_issues(item, inner, where, found, field.container == "map")

@@ -26,15 +26,18 @@ from allot.apiserver.schemas.fields import Field, Type
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _API: Final = "io.k8s.api."
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."
 _GROUPS: Final = {
     "core": "", "meta": "", "apps": "apps", "batch": "batch", "autoscaling": "autoscaling", "policy": "policy",
     "authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "coordination": "coordination.k8s.io",
     "discovery": "discovery.k8s.io", "events": "events.k8s.io", "node": "node.k8s.io",
     "rbac": "rbac.authorization.k8s.io", "scheduling": "scheduling.k8s.io", "storage": "storage.k8s.io",
+    "apiextensions": "apiextensions.k8s.io",
 }  # fmt: skip
 _SCALARS: Final = {
     "string": Field("string"),
     "boolean": Field("boolean"),
+    "number": Field("number", format="double"),
     "int32": Field("integer", format="int32"),
     "int64": Field("integer", format="int64"),
     "bytes": Field("bytes", format="byte"),
@@ -45,6 +48,10 @@ _SCALARS: Final = {
     "strings": Field("strings"),
     "raw": Field("any", format="RawExtension"),
     "fields": Field("any", format="FieldsV1"),
+    "json": Field("json", format="JSON"),
+    "schema-or-array": Field("schema-or", format="JSONSchemaPropsOrArray"),
+    "schema-or-bool": Field("schema-or", format="JSONSchemaPropsOrBool"),
+    "schema-or-strings": Field("schema-or", format="JSONSchemaPropsOrStringArray"),
 }
 _TEXT: Final = _SCALARS["string"]
 _CONTAINERS: Final = {"[]": "list", "{}": "map"}
@@ -52,6 +59,8 @@ _CONTAINERS: Final = {"[]": "list", "{}": "map"}
 
 def package_of(group: str, version: str) -> str:
     """The package with the types of a group: `io.k8s.api.rbac.v1`, `com.example.v1` for example.com."""
+    if group == "apiextensions.k8s.io":
+        return f"{_EXTENSIONS}{version}"
     if "." in group and not group.endswith(".k8s.io"):
         return f"{'.'.join(reversed(group.split('.')))}.{version}"
     return f"{_API}{group.partition('.')[0] or 'core'}.{version}"
@@ -86,14 +95,29 @@ def declare_kind(group: str, version: str, kind: str, table: str = "") -> None:
 @cache
 def packages() -> frozenset[str]:
     """The packages there are tables for."""
-    tables = (files(__package__) / "tables").iterdir()
-    names = {table.name.removesuffix(".txt") for table in tables}
-    return frozenset(META if name == "meta.v1" else f"{_API}{name}" for name in names)
+    return frozenset(map(_package, _tables()))
+
+
+@cache
+def _tables() -> frozenset[str]:
+    found = (files(__package__) / "tables").iterdir()
+    return frozenset(table.name.removesuffix(".txt") for table in found)
+
+
+def _package(table: str) -> str:
+    """The package of a table file."""
+    group, _, version = table.partition(".")
+    match group:
+        case "meta":
+            return META
+        case "apiextensions":
+            return f"{_EXTENSIONS}{version}"
+    return f"{_API}{table}"
 
 
 @cache
 def _read(package: str) -> dict[str, Type]:
-    short = package.removeprefix(_API) if package != META else "meta.v1"
+    short = next(name for name in _tables() if _package(name) == package)
     table = files(__package__) / "tables" / f"{short}.txt"
     group, _, version = short.partition(".")
     return _parse(table.read_text(encoding="utf-8"), package, _GROUPS[group], version)

@@ -2,6 +2,7 @@
 
 from allot.apiserver.selectors.errors import SelectorError
 from allot.apiserver.selectors.fields import (
+    EVERY_KIND,
     FieldRequirement,
     FieldSelector,
     parse_field_selector,
@@ -10,6 +11,7 @@ from allot.apiserver.selectors.fields import (
 from allot.apiserver.selectors.label_parser import parse_label_selector
 
 __all__ = [
+    "EVERY_KIND",
     "FieldRequirement",
     "FieldSelector",
     "SelectorError",

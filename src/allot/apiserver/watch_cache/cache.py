@@ -151,6 +151,8 @@ class ResourceCache:
         self._follower: asyncio.Task[None] | None = None
         self._loading: asyncio.Lock = asyncio.Lock()
         self._listeners: dict[Callable[[], None], None] = {}
+        self.is_closed = False
+        """Whether nothing comes any more: watchers end."""
         self.epoch = 0
         """Grows when the cache had to be loaded anew and watchers must start over."""
 
@@ -203,6 +205,8 @@ class ResourceCache:
                 await asyncio.sleep(1)
 
     async def close(self) -> None:
+        self.is_closed = True
+        self._wake()
         if self._watch is not None:
             self._watch.close()
         if self._follower is not None:

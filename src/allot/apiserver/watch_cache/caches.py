@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 from allot.api.identities import GroupVersion
-from allot.apiserver.kinds.resources import Resource, find
+from allot.apiserver.kinds.resources import Resource, find, forget, per_resource
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.codecs import codec_for, stored_resource
 from allot.apiserver.watch_cache.stored_objects import StoredObject
@@ -29,7 +28,7 @@ def key_prefix(resource: Resource, namespace: str = "") -> str:
     return f"{everywhere}{namespace}/" if namespace else everywhere
 
 
-@cache
+@per_resource
 def _prefix_of_all(resource: Resource) -> str:
     return f"{REGISTRY}{stored_resource(resource).qualified_name}/"
 
@@ -45,6 +44,23 @@ class Caches:
         self._window = window
         self._budget = WindowBudget(window_bytes)
         self._caches: dict[Resource, ResourceCache] = {}
+
+    async def forget(self, resource: Resource) -> None:
+        """Close the cache of a resource that is no longer served, or served otherwise."""
+        found = self._caches.pop(stored_resource(resource), None)
+        for each in [each for each, cache in self._caches.items() if cache is found]:
+            del self._caches[each]
+        if found is not None:
+            self._budget.remove(found)
+            await found.close()
+        if resource.custom is not None:
+            for each in resource.custom.kind.resources.values():
+                forget(each)
+
+    @property
+    def custom_resources(self) -> list[Resource]:
+        """The custom resources that have a cache."""
+        return [resource for resource in self._caches if resource.custom is not None]
 
     def of(self, resource: Resource) -> ResourceCache:
         found = self._caches.get(resource)

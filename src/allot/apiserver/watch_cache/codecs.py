@@ -25,7 +25,7 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write, write_json
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
-from allot.apiserver.kinds.resources import Resource, find
+from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
@@ -137,7 +137,7 @@ class TypedCodec(Codec):
             scheme.to_version(obj, gvk), enc_hook=to_builtin, builtin_types=(bytes, Raw)
         )
         kind, api_version = type_meta(self.resource, version)
-        return {"kind": kind, "apiVersion": api_version, **_with_lists(plain)}
+        return {"kind": kind, "apiVersion": api_version, **with_lists(plain)}
 
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return replace(obj, metadata=metadata)
@@ -291,17 +291,21 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def _with_lists(value: Any) -> Any:
+def with_lists(value: Any) -> Any:
     """Our objects hold tuples; patches know the lists of JSON only."""
     if isinstance(value, dict):
-        return {name: _with_lists(item) for name, item in value.items()}
+        return {name: with_lists(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_lists(item) for item in value]
+        return [with_lists(item) for item in value]
     return value
 
 
-@cache
+@per_resource
 def codec_for(resource: Resource) -> Codec:
+    if resource.custom is not None:
+        from allot.apiserver.watch_cache.custom_codec import CustomCodec  # it is a codec, too
+
+        return CustomCodec(resource)
     if resource.info.is_typed:
         return TypedCodec(resource)
     if resource.stored_as is not None:
@@ -309,9 +313,11 @@ def codec_for(resource: Resource) -> Codec:
     return RawCodec(resource)
 
 
-@cache
+@per_resource
 def stored_resource(resource: Resource) -> Resource:
     """The resource whose place in the store this one shares; mostly itself."""
+    if resource.custom is not None:
+        return resource.custom.kind.home
     if resource.stored_as is None:
         return resource
     group, plural = resource.stored_as

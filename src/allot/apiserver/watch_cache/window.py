@@ -43,6 +43,10 @@ class WindowBudget:
     def add(self, window: Window) -> None:
         self._windows.append(window)
 
+    def remove(self, window: Window) -> None:
+        if window in self._windows:
+            self._windows.remove(window)
+
     def grow(self, size: int, changes: int) -> None:
         """One window got so many changes and bytes more; shrink the largest until all of them fit."""
         self._bytes_at_most += size

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.apiserver.http.openapi.descriptions import field_description, type_description
-from allot.apiserver.schemas.fields import Field, Type
+from allot.apiserver.schemas.fields import FREE_FORM, Field, Type
 from allot.apiserver.schemas.tables import META
 
 Schema = dict[str, Any]
@@ -20,7 +20,17 @@ _FIELDS_V1: Final = f"{META}.FieldsV1"
 _TIME: Final = f"{META}.Time"
 _MICRO_TIME: Final = f"{META}.MicroTime"
 
+_SCHEMA_UNIONS: Final = {
+    "JSON": "Any JSON value.",
+    "JSONSchemaPropsOrArray": "A schema, or a list of schemas.",
+    "JSONSchemaPropsOrBool": "A schema, or whether anything is allowed.",
+    "JSONSchemaPropsOrStringArray": "A schema, or a list of names.",
+}
 IRREGULAR: Final[Mapping[str, Schema]] = {
+    **{
+        f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}": {"description": text}
+        for name, text in _SCHEMA_UNIONS.items()
+    },
     PATCH: {
         "description": "A change of an object, in the form that the content type names.",
         "type": "object",
@@ -62,7 +72,12 @@ _NAMES: Final = {
     "time": _TIME,
     "microtime": _MICRO_TIME,
 }
-_ANY: Final = {"RawExtension": _RAW_EXTENSION, "FieldsV1": _FIELDS_V1}
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+_ANY: Final = {
+    "RawExtension": _RAW_EXTENSION,
+    "FieldsV1": _FIELDS_V1,
+    **{name: f"{_EXTENSIONS}.{name}" for name in _SCHEMA_UNIONS},
+}
 _IN_EVERY_GROUP: Final = frozenset({"DeleteOptions", "WatchEvent"})
 
 
@@ -138,7 +153,9 @@ def field_schema(field: Field) -> Schema:
 
 
 def _irregular_name(field: Field) -> str:
-    return _ANY[field.format] if field.type == "any" else _NAMES.get(field.type, "")
+    if field.type in FREE_FORM:
+        return _ANY[field.format]
+    return _NAMES.get(field.type, "")
 
 
 def _item_schema(field: Field) -> Schema:
@@ -151,8 +168,8 @@ def _item_schema(field: Field) -> Schema:
             return {"type": "string", "format": "byte"}
         case "strings":
             return {"type": "array", "items": {"type": "string"}}
-        case "integer":
-            return {"type": "integer", "format": field.format}
+        case "integer" | "number":
+            return {"type": field.type, "format": field.format}
     made: Schema = {"type": field.type}
     if field.enum:
         made["enum"] = list(field.enum)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from allot.api.identities import GroupVersion
 from allot.apiserver.http.openapi import components
 from allot.apiserver.http.openapi.operations import Operation, base_path, operations, root_operation
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import reachable
@@ -28,9 +28,12 @@ _SECURITY: Final = {
 _REFERENCE: Final = "#/components/schemas/"
 
 
-@cache
 def paths(served: ServedResources = BY_DEFAULT) -> dict[str, GroupVersion]:
     """Every document by its path: `api/v1`, `apis/resource.k8s.io/v1`."""
+    return served.derived("openapi paths", lambda: _paths(served))
+
+
+def _paths(served: ServedResources) -> dict[str, GroupVersion]:
     found = [
         GroupVersion(group, version)
         for group in served.groups
@@ -39,9 +42,12 @@ def paths(served: ServedResources = BY_DEFAULT) -> dict[str, GroupVersion]:
     return {base_path(group_version).removeprefix("/"): group_version for group_version in found}
 
 
-@cache
 def index(served: ServedResources = BY_DEFAULT) -> bytes:
     """What `/openapi/v3` answers: where each document is, with its hash."""
+    return served.derived("openapi index", lambda: _index(served))
+
+
+def _index(served: ServedResources) -> bytes:
     found = {
         path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={document_hash(path, served)}"}
         for path in sorted(paths(served))
@@ -66,8 +72,27 @@ class _Document(NamedTuple):
     hash: str
 
 
-@cache
 def _made(group_version: GroupVersion, served: ServedResources) -> _Document:
+    resources = tuple(served.resources_in(group_version))
+    if any(resource.custom is not None for resource in resources):
+        return served.derived(("openapi", group_version), lambda: _encoded(group_version, served))
+    return _built_in(group_version, resources, served)
+
+
+_documents: Final[dict[tuple[GroupVersion, tuple[Resource, ...]], _Document]] = {}
+
+
+def _built_in(
+    group_version: GroupVersion, resources: tuple[Resource, ...], served: ServedResources
+) -> _Document:
+    """Documents without custom resources are made once for all servers of the process."""
+    key = group_version, resources
+    if key not in _documents:
+        _documents[key] = _encoded(group_version, served)
+    return _documents[key]
+
+
+def _encoded(group_version: GroupVersion, served: ServedResources) -> _Document:
     body = msgspec.json.encode(build_document(group_version, served))
     return _Document(body, hashlib.sha512(body).hexdigest().upper())
 

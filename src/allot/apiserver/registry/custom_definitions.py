@@ -1,0 +1,215 @@
+"""Keeps what a server serves in step with the CustomResourceDefinitions in the store.
+
+    a definition changes ──► its status: names accepted, established
+                        ──► its resources are served, served otherwise, or no longer
+                        ──► if it is being deleted: its objects are deleted, then its finalizer removed
+
+Every server of a store does this; writes are based on the revision that was read, so that they agree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final
+
+from allot.api.base import replace
+from allot.api.custom_resources import CLEANUP, ESTABLISHED, TERMINATING, CustomResourceDefinition
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.kinds.custom_resource.resources import resources_of
+from allot.apiserver.kinds.custom_resource_definition import with_condition
+from allot.apiserver.kinds.custom_versions import CustomKind
+from allot.apiserver.kinds.request import Caller, RequestInfo
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.definition_status import taken_names, with_status
+from allot.apiserver.registry.deletion import DeleteOptions
+from allot.apiserver.registry.object_store import ObjectStore
+from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.storage.interface import Delete, Operation, Put, RevisionConflictError, StorageError
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
+MANAGER: Final = "kube-apiserver"
+
+ManagersAfter = Callable[[Any, Any, datetime], tuple[dict[str, Any], ...]]
+"""managedFields of a definition after the server changed its status: of the new and the old one."""
+
+
+class CustomDefinitions:
+    """The definitions of one server."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        objects: ObjectStore,
+        served: ServedResources,
+        managers_after: ManagersAfter,
+    ) -> None:
+        self._caches = caches
+        self._store = caches.store
+        self._objects = objects
+        self._served = served
+        self._managers_after = managers_after
+        self._definitions = resource_named("apiextensions.k8s.io", "customresourcedefinitions")
+        self._kinds: dict[str, CustomKind] = {}
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Serve what is defined, and follow changes."""
+        cache = self._caches.of(self._definitions)
+        await cache.start()
+        cache.listen(self._wake.set)
+        with suppress(StorageError):
+            await self._sync()
+        self._task = asyncio.create_task(self._run(), name="custom definitions")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._sync()
+            except (StorageError, ApiError) as error:
+                log.warning("custom resource definitions: %s; trying again", error)
+                await asyncio.sleep(RETRY_SECONDS)
+                self._wake.set()
+            except Exception:
+                log.exception("custom resource definitions")
+                await asyncio.sleep(RETRY_SECONDS)
+                self._wake.set()
+
+    async def _sync(self) -> None:
+        cache = self._caches.of(self._definitions)
+        await cache.refresh()
+        stored = cache.select(cache.prefix)
+        names = {each.object.metadata.name for each in stored}
+        for name in [name for name in self._kinds if name not in names]:
+            await self._stop_serving(name)
+        for each in stored:
+            definition: CustomResourceDefinition = each.object
+            try:
+                await self._sync_one(each, definition, [other.object for other in stored])
+            except (KeyError, TypeError, ValueError):
+                # Stored before the rules that refuse it; what else is defined is served.
+                log.exception("%s: cannot be served", definition.metadata.name)
+        current = {kind.home for kind in self._kinds.values()}
+        for resource in self._caches.custom_resources:
+            if resource not in current and resource.custom.kind.home not in current:  # type: ignore[union-attr]
+                await self._caches.forget(resource)
+
+    async def _sync_one(
+        self,
+        stored: StoredObject,
+        definition: CustomResourceDefinition,
+        others: list[CustomResourceDefinition],
+    ) -> None:
+        now = self._objects.clock()
+        if definition.metadata.deletion_timestamp is None:
+            wanted = with_status(definition, taken_names(others, definition.group), now)
+            if wanted is not definition:
+                await self._write(stored, wanted)
+                return  # the change comes back
+        if definition.has_condition(ESTABLISHED):
+            await self._serve(definition)
+        if definition.metadata.deletion_timestamp is not None:
+            await self._finalize(stored, definition, now)
+
+    # --- serving ---
+
+    async def _serve(self, definition: CustomResourceDefinition) -> None:
+        name = definition.metadata.name
+        known = self._kinds.get(name)
+        if known is not None and _same(known.definition, definition):
+            return
+        kind = self._kinds[name] = resources_of(definition)
+        served = [
+            kind.resources[version.name] for version in kind.versions.values() if version.is_served
+        ]
+        self._served.add_custom(name, served)
+        if known is not None:
+            await self._caches.forget(known.home)
+
+    async def _stop_serving(self, name: str) -> None:
+        kind = self._kinds.pop(name)
+        self._served.remove_custom(name)
+        await self._caches.forget(kind.home)
+
+    # --- deletion ---
+
+    async def _finalize(
+        self, stored: StoredObject, definition: CustomResourceDefinition, now: datetime
+    ) -> None:
+        """Delete the objects of a definition; when the last one is gone, so is the finalizer."""
+        if CLEANUP not in definition.metadata.finalizers:
+            return
+        kind = self._kinds.get(definition.metadata.name)
+        if kind is not None and not await self._all_deleted(kind.home):
+            return  # something holds them: their last change comes back
+        done = with_condition(
+            definition,
+            TERMINATING,
+            "False",
+            "InstanceDeletionCompleted",
+            "removed all instances",
+            now,
+        )
+        finalizers = tuple(each for each in definition.metadata.finalizers if each != CLEANUP)
+        await self._write(stored, done.with_metadata(replace(done.metadata, finalizers=finalizers)))
+
+    async def _all_deleted(self, resource: Resource) -> bool:
+        cache = self._caches.of(resource)
+        await cache.refresh()
+        cache.listen(self._wake.set)
+        caller = Caller("system:apiserver", {}, lambda _: True, ("system:masters",))
+        info = RequestInfo(caller, resource.versions[0], "delete")
+        async for each in Pacer().each(cache.select(cache.prefix)):
+            if each.object.metadata.deletion_timestamp is not None:
+                continue
+            with suppress(ApiError):
+                await self._objects.delete(resource, each.object.key, DeleteOptions(), info)
+        await cache.refresh()
+        return cache.count == 0
+
+    # --- writing ---
+
+    async def _write(self, stored: StoredObject, definition: CustomResourceDefinition) -> None:
+        """Store a definition as the server changed it, unless it was changed meanwhile."""
+        codec = codec_for(self._definitions)
+        old = stored.object
+        managers = self._managers_after(definition, old, self._objects.clock())
+        new = codec.with_metadata(definition, replace(definition.metadata, managed_fields=managers))
+        metadata = new.metadata
+        gone = metadata.deletion_timestamp is not None and not metadata.finalizers
+        operation: Operation
+        if gone:
+            operation = Delete(stored.key, stored.revision)
+        else:
+            body = codec.encode(new, codec.storage_version)
+            operation = Put(stored.key, body, stored.revision)
+        with suppress(RevisionConflictError):
+            await self._store.write(operation)
+        self._wake.set()
+
+
+def _same(one: CustomResourceDefinition, other: CustomResourceDefinition) -> bool:
+    """Whether two states of a definition are served alike."""
+    return (
+        one.metadata.uid == other.metadata.uid
+        and one.get("spec") == other.get("spec")
+        and one.accepted_names == other.accepted_names
+    )

@@ -56,7 +56,7 @@ class Resource:
     custom: CustomVersion | None = field(repr=False, default=None)
     """What a CustomResourceDefinition says about the version; None for built-in kinds."""
     derived: dict[Any, Any] = field(repr=False, default_factory=dict)
-    """What others keep about a custom resource, as long as it is served."""
+    """What others make of it and keep with it."""
 
     @property
     def is_stored(self) -> bool:
@@ -84,32 +84,30 @@ _gvk: Final = cache(GroupVersionKind)
 T = TypeVar("T")
 
 
-class ResourceTable(dict[Resource, T]):
-    """What a function makes of each resource, until the resource is no longer served."""
-
-    def __init__(self, make: Callable[[Resource], T]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, resource: Resource) -> T:
-        made = self[resource] = self._make(resource)
-        return made
-
-
-_tables: Final[list[ResourceTable[Any]]] = []
+_caches: Final[list[Callable[[], None]]] = []
 
 
 def per_resource(make: Callable[[Resource], T]) -> Callable[[Resource], T]:
-    """Caches the results of a function, as `functools.cache` does, and as fast; `forget` drops them."""
-    table = ResourceTable(make)
-    _tables.append(table)
-    return table.__getitem__
+    """Caches the results of a function with the resources they are about: they end with a custom resource.
+
+    In front of them is a cache as fast as any, which `forget_resources` empties.
+    """
+
+    def found(resource: Resource) -> T:
+        if make not in resource.derived:
+            resource.derived[make] = make(resource)
+        made: T = resource.derived[make]
+        return made
+
+    cached = cache(found)
+    _caches.append(cached.cache_clear)
+    return cached
 
 
-def forget(resource: Resource) -> None:
-    """Drop what was made of a custom resource that is no longer served."""
-    for table in _tables:
-        table.pop(resource, None)
+def forget_resources() -> None:
+    """Keep nothing of custom resources that are no longer served."""
+    for clear in _caches:
+        clear()
 
 
 def resource_for(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api.identities import GroupVersion
-from allot.apiserver.kinds.resources import Resource, find, forget, per_resource
+from allot.apiserver.kinds.resources import Resource, find, forget_resources, per_resource
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.codecs import codec_for, stored_resource
 from allot.apiserver.watch_cache.stored_objects import StoredObject
@@ -53,9 +53,7 @@ class Caches:
         if found is not None:
             self._budget.remove(found)
             await found.close()
-        if resource.custom is not None:
-            for each in resource.custom.kind.resources.values():
-                forget(each)
+        forget_resources()
 
     @property
     def custom_resources(self) -> list[Resource]:

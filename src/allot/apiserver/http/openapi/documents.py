@@ -10,6 +10,7 @@ import msgspec
 
 from allot.api.identities import GroupVersion
 from allot.apiserver.http.openapi import components
+from allot.apiserver.http.openapi.custom_schemas import custom_schemas
 from allot.apiserver.http.openapi.operations import Operation, base_path, operations, root_operation
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
@@ -25,6 +26,8 @@ _SECURITY: Final = {
         "in": "header",
     }
 }
+_ALWAYS: Final = {f"{META}.ObjectMeta", f"{META}.ListMeta"}
+"""Types that schemas of custom resources refer to."""
 _REFERENCE: Final = "#/components/schemas/"
 
 
@@ -102,15 +105,17 @@ def build_document(
 ) -> dict[str, Any]:
     """A document as plain JSON values."""
     found = [root_operation(group_version)]
+    custom: dict[str, Any] = {}
     for resource in served.resources_in(group_version):
         found += operations(resource, group_version.version)
-    types = reachable(_type_names(found))
+        custom |= custom_schemas(resource)
+    types = reachable(_type_names(found) - custom.keys() | (_ALWAYS if custom else set()))
     return {
         "openapi": "3.0.0",
         "info": INFO,
         "paths": _path_items(found),
         "components": {
-            "schemas": components.schemas(types, group_version),
+            "schemas": dict(sorted((components.schemas(types, group_version) | custom).items())),
             "securitySchemes": _SECURITY,
         },
     }

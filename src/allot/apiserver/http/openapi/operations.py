@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import GroupVersion, GroupVersionKind
@@ -10,6 +10,7 @@ from allot.api.protobuf.envelope import has_protobuf
 from allot.apiserver.http.negotiation import JSON, PROTOBUF, STREAMED, YAML
 from allot.apiserver.http.openapi import parameters
 from allot.apiserver.http.openapi.components import PATCH, reference
+from allot.apiserver.http.openapi.custom_schemas import custom_list_name, custom_name
 from allot.apiserver.http.openapi.parameters import Parameter
 from allot.apiserver.kinds.definition import Subresource
 from allot.apiserver.kinds.resources import Resource
@@ -24,6 +25,7 @@ PATCH_TYPES: Final = (
     "application/strategic-merge-patch+json",
 )
 """The patches that are served."""
+CUSTOM_PATCH_TYPES: Final = tuple(each for each in PATCH_TYPES if "strategic" not in each)
 
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 WATCH_TYPES: Final = tuple(STREAMED.values())
@@ -97,7 +99,7 @@ class _Operations:
         self._naming = _Naming(self._gvk.group_version)
         self._base = base_path(self._gvk.group_version)
         self._scope = "Namespaced" if resource.namespaced else ""
-        self._has_protobuf = has_protobuf(self._gvk)
+        self._has_protobuf = resource.custom is None and has_protobuf(self._gvk)
 
     def all(self) -> Iterator[Operation]:
         resource, kind = self._resource, self._resource.kind
@@ -116,12 +118,16 @@ class _Operations:
             yield from self._of_subresource(f"{one}/{part.name}", part)
 
     @property
-    def _name(self) -> str:
-        return _schema_name(self._gvk)
-
-    @property
     def _list_name(self) -> str:
-        return f"{self._name}List"
+        if self._resource.custom is not None:
+            return custom_list_name(self._resource)
+        return f"{self._name_of(self._gvk)}List"
+
+    def _name_of(self, gvk: GroupVersionKind) -> str:
+        """The schema of what is sent: of the kind itself, or that of a subresource."""
+        if gvk == self._gvk and self._resource.custom is not None:
+            return custom_name(self._resource)
+        return _schema_name(gvk)
 
     def _of_collection(self, path: str) -> Iterator[Operation]:
         kind, name, verbs = (
@@ -147,7 +153,7 @@ class _Operations:
     def _of_object(
         self, path: str, gvk: GroupVersionKind, suffix: str, verbs: tuple[str, ...]
     ) -> Iterator[Operation]:
-        name, schema = f"{self._scope}{self._resource.kind}{suffix}", _schema_name(gvk)
+        name, schema = f"{self._scope}{self._resource.kind}{suffix}", self._name_of(gvk)
         what = f"{suffix.lower()} of one {self._resource.kind}" if suffix else f"one {gvk.kind}"
         both = {"200": schema, "201": schema}
         if "get" in verbs:
@@ -181,7 +187,7 @@ class _Operations:
         yield from self._of_object(path, gvk, _capital(part.name), part.verbs)
 
     def _create(self, path: str, gvk: GroupVersionKind, name: str) -> Operation:
-        schema = _schema_name(gvk)
+        schema = self._name_of(gvk)
         return self._operation(
             path, "post", "create", "post", name, f"Creates one {gvk.kind}.",
             parameters.WRITE, {"200": schema, "201": schema, "202": schema}, body=schema, gvk=gvk,
@@ -208,7 +214,7 @@ class _Operations:
             "operationId": self._naming.operation(verb, name),
         }
         if body:
-            accepted = PATCH_TYPES if body == PATCH else ("*/*",)
+            accepted = self._patch_types if body == PATCH else ("*/*",)
             made["requestBody"] = {
                 "content": {media_type: {"schema": reference(body)} for media_type in accepted}
             }
@@ -229,6 +235,10 @@ class _Operations:
         made["x-kubernetes-action"] = action
         made["x-kubernetes-group-version-kind"] = (gvk or self._gvk)._asdict()
         return Operation(path, method, made, (*self._in_path(path), parameters.PRETTY, *query))
+
+    @property
+    def _patch_types(self) -> Iterable[str]:
+        return PATCH_TYPES if self._resource.custom is None else CUSTOM_PATCH_TYPES
 
     def _in_path(self, path: str) -> Iterator[Parameter]:
         if "{name}" in path:

@@ -1,6 +1,6 @@
 """Metadata informers for every kind that the server serves, updated by periodic discovery.
 
-    discovery every 30 s ──► informers of new kinds start, those of removed kinds stop
+    discovery every 30 s, and after a CustomResourceDefinition changed ──► informers of new kinds start, those of removed kinds stop
                                      │
                                      ▼
                              listeners are called for every added, updated or deleted object
@@ -30,6 +30,9 @@ RETRY_SECONDS: Final = 1.0
 """Retry delay of a failed discovery, before the first success."""
 SYNC_TIMEOUT_SECONDS: Final = 30.0
 """How long `wait_synced` waits for kinds that cannot be listed, such as for lack of permission."""
+DEBOUNCE_SECONDS: Final = 0.5
+"""A new definition changes a few times until it is established."""
+DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 NOT_FOLLOWED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 """Numerous, short-lived, and never owners."""
 
@@ -49,6 +52,7 @@ class ServedKinds:
         self._discovered = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._definitions_changed = asyncio.Event()
         self.failure = ""
         """The error of the last discovery, or of some groups; empty after a success."""
 
@@ -114,8 +118,19 @@ class ServedKinds:
     async def _run(self) -> None:
         while True:
             await self.refresh()
-            is_first = not self._discovered.is_set()
-            await self._client.clock.sleep(RETRY_SECONDS if is_first else DISCOVERY_SECONDS)
+            if not self._discovered.is_set():
+                await self._client.clock.sleep(RETRY_SECONDS)
+                continue
+            sleeping = asyncio.create_task(self._client.clock.sleep(DISCOVERY_SECONDS))
+            changing = asyncio.create_task(self._definitions_changed.wait())
+            try:
+                await asyncio.wait((sleeping, changing), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sleeping.cancel()
+                changing.cancel()
+            if self._definitions_changed.is_set():
+                await self._client.clock.sleep(DEBOUNCE_SECONDS)
+                self._definitions_changed.clear()
 
     async def refresh(self) -> None:
         """Run discovery. On an error the known kinds stay."""
@@ -178,5 +193,7 @@ class ServedKinds:
     def _tell(
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
+        if (kind.group, kind.plural) == DEFINITIONS:
+            self._definitions_changed.set()
         for listener in self._listeners:
             listener(kind, old, new)

@@ -142,6 +142,9 @@ class ResourceQuotaController(QueueController[ObjectKey]):
 
     async def _count(self, quota: ResourceQuota) -> Amounts:
         used: Amounts = {}
+        known = {GroupResource(kind.group, kind.plural) for kind in self._kinds.kinds}
+        if not object_count_resources(quota.hard) <= known:
+            await self._kinds.refresh()  # a custom resource that was just defined
         for evaluator, resource in self._evaluators(quota):
             objects = await self._all(resource, quota.metadata.namespace)
             add(used, await _total_usage(quota, evaluator, objects))

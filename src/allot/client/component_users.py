@@ -29,6 +29,7 @@ _OTHER_ACCOUNTS: Final = {
     "taint-eviction-controller": "node-controller",
     "pod-garbage-collector-controller": "pod-garbage-collector",
     "daemonset-controller": "daemon-set-controller",
+    "replicationcontroller-controller": "replication-controller",
 }
 
 

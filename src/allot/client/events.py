@@ -1,5 +1,8 @@
 """The event recorder.
 
+Schedulers write events of events.k8s.io, with a time and a series. Controllers and kubelets write core events, with
+`firstTimestamp`, `lastTimestamp` and `count`, as Kubernetes' own do.
+
 Recording never blocks and never fails. Equal events become one with a count (series); events that differ only in
 their notes are aggregated; a spam filter limits events about one object; the queue drops the oldest when full.
 """
@@ -11,10 +14,12 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from zlib import crc32
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.client.client import Client, with_limit
 from allot.client.clock import Timer, micro_time
 from allot.client.errors import ApiStatusError, ClientError, log_failure
@@ -42,9 +47,11 @@ class ObjectReference(NamedTuple):
     name: str
     uid: str = ""
     resource_version: str = ""
+    field_path: str = ""
+    """The part of the object, such as `spec.containers{main}`."""
 
     def as_json(self) -> dict[str, str]:
-        names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
+        names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
         return {name: value for name, value in zip(names, self, strict=True) if value}
 
 
@@ -57,6 +64,13 @@ def reference_to(resource: Resource[T], obj: T) -> ObjectReference:
         codec.uid(obj),
         codec.resource_version(obj),
     )
+
+
+class EventSource(NamedTuple):
+    """The component that reports an event, and its host or instance."""
+
+    component: str
+    instance: str = ""
 
 
 def shortened(note: str, limit: int = NOTE_LIMIT) -> str:
@@ -103,6 +117,7 @@ class Event(NamedTuple):
     reason: str
     action: str
     note: str
+    source: EventSource
     related: ObjectReference | None = None
     annotations: tuple[tuple[str, str], ...] = ()
     """Annotations of the Event object, for programs."""
@@ -146,6 +161,46 @@ class _Series:
         return {"count": self.count, "lastObservedTime": micro_time(self.last)}
 
 
+class Recorder(Protocol):
+    """What components record events with."""
+
+    def event(
+        self,
+        regarding: ObjectReference,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: ObjectReference | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Record an event about an object. Never blocks or raises."""
+
+
+class ComponentRecorder:
+    """Records events in the name of another component, such as one of several controllers."""
+
+    def __init__(self, recorder: EventRecorder, source: EventSource) -> None:
+        self._recorder = recorder
+        self._source = source
+
+    def event(
+        self,
+        regarding: ObjectReference,
+        type_: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: ObjectReference | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        more = tuple((annotations or {}).items())
+        event = Event(
+            regarding, type_, reason, action, shortened(note), self._source, related, more
+        )
+        self._recorder.record(event)
+
+
 class EventRecorder:
     """Records events of one component. Writing begins with `start`."""
 
@@ -155,12 +210,13 @@ class EventRecorder:
         controller: str,
         instance: str,
         limits: EventLimits = EventLimits(),  # noqa: B008 - a value
+        resource: Resource[RawObject] = EVENTS,
     ) -> None:
+        """`resource` is `EVENTS`, or `CORE_EVENTS` for components that count with first and last timestamps."""
         limit = RequestLimit(limits.writes_per_second, limits.writes_at_once)
         self._client = with_limit(client, limit)
         self._clock = client.clock
-        self._controller = controller
-        self._instance = instance[:INSTANCE_LIMIT]
+        self._source = EventSource(controller, instance[:INSTANCE_LIMIT])
         self._limits = limits
         self._series: OrderedDict[Event, _Series] = OrderedDict()
         self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
@@ -170,8 +226,10 @@ class EventRecorder:
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._busy = 0
-        self._resource = EVENTS
+        self._resource = resource
         self._stamp = 0
+        # Two components may report about one object in the same moment.
+        self._stamp_offset = crc32(controller.encode()) % 1_000_000
         self.dropped = 0
         """Events dropped by a full queue or rejected by the server."""
         self.silenced = 0
@@ -191,11 +249,20 @@ class EventRecorder:
     ) -> None:
         """Record an event about an object. Never blocks or raises."""
         more = tuple((annotations or {}).items())
-        event = Event(regarding, type_, reason, action, shortened(note), related, more)
+        event = Event(
+            regarding, type_, reason, action, shortened(note), self._source, related, more
+        )
+        self.record(event)
+
+    def for_component(self, component: str, instance: str = "") -> ComponentRecorder:
+        """The same recorder, in the name of another component."""
+        return ComponentRecorder(self, EventSource(component, instance[:INSTANCE_LIMIT]))
+
+    def record(self, event: Event) -> None:
         now, today = self._clock.now(), self._clock.today()
         key = event.key
         if self._is_one_of_many(key, now):
-            event = event._replace(note=shortened(f"{_COMBINED}{note}"))
+            event = event._replace(note=shortened(f"{_COMBINED}{event.note}"))
             key = key._replace(note=_COMBINED)
         if not self._allows(key, now):
             self.silenced += 1
@@ -321,7 +388,7 @@ class EventRecorder:
         """Whether the event still existed and was updated."""
         key = ObjectKey(_namespace(series.event), series.name)
         try:
-            await self._client.patch(self._resource, key, {"series": series.counted()})
+            await self._client.patch(self._resource, key, self._repetition(series))
         except ApiStatusError as error:
             if error.is_not_found:
                 return False
@@ -340,36 +407,52 @@ class EventRecorder:
             elif not error.is_already_exists:  # created by an attempt whose response was lost
                 raise
 
+    def _repetition(self, series: _Series) -> dict[str, Any]:
+        """A merge patch with the count."""
+        if self._resource is EVENTS:
+            return {"series": series.counted()}
+        return {"count": series.count, "lastTimestamp": written_time(series.last)}
+
     def _object(self, series: _Series) -> RawObject:
         event = series.event
         content: dict[str, Any] = {
             "metadata": {"namespace": _namespace(event), "name": series.name},
-            "eventTime": micro_time(series.began),
             "type": event.type,
             "reason": event.reason,
-            "action": event.action,
-            "reportingInstance": self._instance,
         }
         if event.annotations:
             content["metadata"]["annotations"] = dict(event.annotations)
         if event.related is not None:
             content["related"] = event.related.as_json()
-        if series.count > 1:
-            content["series"] = series.counted()
-        about, note = event.regarding.as_json(), event.note
+        about, (component, instance) = event.regarding.as_json(), event.source
         if self._resource is EVENTS:
-            content |= {"reportingController": self._controller, "regarding": about, "note": note}
-        else:
             content |= {
-                "reportingComponent": self._controller,
-                "source": {"component": self._controller},
+                "eventTime": micro_time(series.began),
+                "action": event.action,
+                "regarding": about,
+                "note": event.note,
+                "reportingController": component,
+                "reportingInstance": instance,
+            }
+            if series.count > 1:
+                content["series"] = series.counted()
+        else:
+            host = {"host": instance} if instance else {}
+            content |= {
                 "involvedObject": about,
-                "message": note,
+                "message": event.note,
+                "source": {"component": component, **host},
+                "reportingComponent": component,
+                "reportingInstance": instance,
+                "firstTimestamp": written_time(series.began),
+                "lastTimestamp": written_time(series.last),
+                "count": series.count,
             }
         return RawObject(content)
 
     def _new_name(self, about: str) -> str:
-        self._stamp = max(self._stamp + 1, int(self._clock.today().timestamp() * 1e9))
+        moment = int(self._clock.today().timestamp() * 1e9) + self._stamp_offset
+        self._stamp = max(self._stamp + 1, moment)
         suffix = f".{self._stamp:x}"
         return about[: 253 - len(suffix)].rstrip("-.") + suffix
 

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
 from allot.client.clock import Clock
-from allot.client.events import EventRecorder
+from allot.client.events import Recorder
 from allot.client.informer import InformerFactory
 from allot.client.work_queue import FAILURE_BACKOFF, WorkQueue, run_workers
 from allot.controllers.queue_metrics import QueueMetrics
@@ -41,7 +41,7 @@ class ControllerContext:
 
     client: Client
     informers: InformerFactory
-    recorder: EventRecorder
+    recorder: Recorder
     gates: FeatureGates = DEFAULTS
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     queue_metrics: QueueMetrics = field(init=False)
@@ -53,10 +53,11 @@ class ControllerContext:
     def clock(self) -> Clock:
         return self.client.clock
 
-    def with_client(self, client: Client) -> ControllerContext:
-        """The same, for a controller that has a client of its own."""
+    def for_controller(self, client: Client, recorder: Recorder) -> ControllerContext:
+        """The same, for a controller that has a client and a name in events of its own."""
         own = copy(self)
         object.__setattr__(own, "client", client)
+        object.__setattr__(own, "recorder", recorder)
         return own
 
 
@@ -65,6 +66,8 @@ class Controller(ABC):
 
     name: ClassVar[str]
     """The name that `--controllers` takes."""
+    event_source: ClassVar[str] = ""
+    """The component in its events; its name by default."""
 
     @abstractmethod
     async def run(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, cast
@@ -13,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from allot.client.client import Client
 from allot.client.events import EventRecorder
 from allot.client.informer import InformerFactory
+from allot.client.resources import CORE_EVENTS
 from allot.client.supervision import run_with_restarts
 from allot.controllers.controller import Controller, ControllerContext
 from allot.exposition import show_gates
@@ -58,10 +58,10 @@ class ControllerManager:
     async def run(self) -> None:
         """Sync the informers, then run all controllers."""
         informers = InformerFactory(self.client)
-        recorder = EventRecorder(self.client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
+        recorder = EventRecorder(self.client, COMPONENT, "", resource=CORE_EVENTS)
         context = ControllerContext(self.client, informers, recorder, self._gates)
         show_gates(self._gates, context.registry)
-        controllers = [make(self._own_context(context, make)) for make in self._factories]
+        controllers = [make(self._own_context(context, recorder, make)) for make in self._factories]
         self._informers, self.registry = informers, context.registry
         informers.start()
         recorder.start()
@@ -73,12 +73,15 @@ class ControllerManager:
             await recorder.stop()
             await informers.stop()
 
-    def _own_context(self, context: ControllerContext, make: Factory) -> ControllerContext:
+    def _own_context(
+        self, context: ControllerContext, recorder: EventRecorder, make: Factory
+    ) -> ControllerContext:
         """What is given to one controller."""
-        if self._controller_client is None:
-            return context
         cls = cast("type[Controller]", make.func if isinstance(make, partial) else make)
-        return context.with_client(self._controller_client(cls.name))
+        name = getattr(cls, "name", COMPONENT)
+        client = self._controller_client(name) if self._controller_client else self.client
+        source = getattr(cls, "event_source", "") or name
+        return context.for_controller(client, recorder.for_component(source))
 
 
 async def _run_all(controllers: Iterable[Controller], context: ControllerContext) -> None:

@@ -31,6 +31,7 @@ from allot.controllers.workloads.daemon_set import DaemonSetController
 from allot.controllers.workloads.deployment import DeploymentController
 from allot.controllers.workloads.job import JobController
 from allot.controllers.workloads.replica_set import ReplicaSetController
+from allot.controllers.workloads.replication_controller import ReplicationControllerController
 from allot.controllers.workloads.stateful_set import StatefulSetController
 
 
@@ -61,6 +62,7 @@ _ENTRIES: Final = (
     ControllerEntry("node-lifecycle-controller", NodeLifecycleController),
     ControllerEntry("taint-eviction-controller", TaintEvictionController),
     ControllerEntry("pod-garbage-collector-controller", PodGarbageCollector),
+    ControllerEntry("replicationcontroller-controller", ReplicationControllerController),
     ControllerEntry("replicaset-controller", ReplicaSetController),
     ControllerEntry("deployment-controller", DeploymentController),
     ControllerEntry("statefulset-controller", StatefulSetController),

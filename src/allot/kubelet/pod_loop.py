@@ -6,6 +6,7 @@ One informer has the pods of all nodes. The cost of an event does not depend on 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 from allot.api.claims import ResourceClaim
@@ -13,7 +14,7 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.events import WARNING, EventRecorder, reference_to
+from allot.client.events import NORMAL, WARNING, EventRecorder, Recorder, reference_to
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
@@ -21,6 +22,7 @@ from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import POD_NETWORK, pick_address
 from allot.kubelet.container_behaviour import container_behaviour
+from allot.kubelet.container_events import ContainerEvent, container_events, killing_events
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
 from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
@@ -37,6 +39,7 @@ UNRESERVED_CLAIM_GRACE_SECONDS: Final = 1.0
 """How long a missing reservation is not reported: the claim's event may arrive after the pod's."""
 STEPS_AT_ONCE: Final = 8
 """Steps of one pod before it is queued again."""
+KUBELET: Final = "kubelet"
 FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
 _BY_NODE: Final = "node"
 _BY_CLAIM: Final = "claim that the pod waits for"
@@ -69,7 +72,7 @@ class PodLoop:
         pods.add_index(_BY_ADDRESS, lambda pod: (pod.get("status", "podIP", default=""),))
         pods.add_handlers(
             on_add=self._follow,
-            on_update=lambda _, pod: self._follow(pod),
+            on_update=self._follow_change,
             on_delete=lambda pod: self._forget(pod.key),
         )
         nodes.add_handlers(
@@ -87,6 +90,12 @@ class PodLoop:
     def _follow(self, pod: Pod) -> None:
         if self._node_of(pod) is not None:
             self._queue.add(pod.key)
+
+    def _follow_change(self, old: Pod, new: Pod) -> None:
+        self._follow(new)
+        was_deleted = old.metadata.deletion_timestamp is not None
+        if new.metadata.deletion_timestamp is not None and not was_deleted:
+            self._tell(new, killing_events(new.get("status", default={})))
 
     def _forget(self, key: ObjectKey) -> None:
         self._waiting_since.pop(key, None)
@@ -141,6 +150,7 @@ class PodLoop:
             before = pod.get("status", default={})
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
             self._metrics.status_written(before, wanted)
+            self._tell(pod, container_events(before, wanted))
         self._queue.add(key)
 
     def _may_look_at(self, pod: Pod) -> bool:
@@ -163,7 +173,16 @@ class PodLoop:
         return True
 
     def _warn(self, pod: Pod, reason: str, note: str) -> None:
-        self._recorder.event(reference_to(PODS, pod), WARNING, reason, "Starting", note)
+        self._recorder_of(pod).event(reference_to(PODS, pod), WARNING, reason, "Starting", note)
+
+    def _tell(self, pod: Pod, events: Iterable[ContainerEvent]) -> None:
+        recorder, about = self._recorder_of(pod), reference_to(PODS, pod)
+        for (field, name), reason, note in events:
+            path = f"spec.{field}{{{name}}}"
+            recorder.event(about._replace(field_path=path), NORMAL, reason, reason, note)
+
+    def _recorder_of(self, pod: Pod) -> Recorder:
+        return self._recorder.for_component(KUBELET, pod.node_name)
 
     def _address(self, pod: Pod, host_ip: str) -> str:
         if pod.get("spec", "hostNetwork"):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Final
 
 from allot.client.client import Client
 from allot.client.discovery import served
-from allot.client.events import EventRecorder
+from allot.client.events import EventLimits, EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.options import Scope
-from allot.client.resources import NODES, PODS, RESOURCE_CLAIMS
+from allot.client.resources import CORE_EVENTS, NODES, PODS, RESOURCE_CLAIMS
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_loop import NodeLoop
 from allot.kubelet.pod_loop import PodLoop
 from allot.kubelet.settings import KubeletSettings
 
 COMPONENT: Final = "kubelet"
+EVENT_LIMITS: Final = EventLimits(writes_per_second=25.0, writes_at_once=200)
+"""For all simulated nodes: the events of many pods that start at once must not delay their statuses."""
 BOUND: Final = Scope(field_selector="spec.nodeName!=")
 
 
@@ -37,7 +38,7 @@ class NodeSimulation:
     async def run(self) -> None:
         client, settings = self._client, self._settings
         informers = InformerFactory(client)
-        recorder = EventRecorder(client, COMPONENT, f"allot-nodes-{socket.gethostname()}")
+        recorder = EventRecorder(client, COMPONENT, "", EVENT_LIMITS, CORE_EVENTS)
         nodes = informers.informer(NODES, Scope(label_selector=settings.node_selector))
         pods = informers.informer(PODS, BOUND)
         claims = informers.informer(await served(client, RESOURCE_CLAIMS) or RESOURCE_CLAIMS)

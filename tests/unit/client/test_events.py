@@ -15,6 +15,7 @@ from allot.client.events import (
     ObjectReference,
     shortened,
 )
+from allot.client.resources import CORE_EVENTS
 from allot.client.transport import Response
 from tests.unit.client.fakes import FakeClock, Request, ScriptedTransport, answer, settle, status
 
@@ -87,6 +88,37 @@ def test_an_event_says_it_all() -> None:
         }
 
     play(scenario)
+
+
+def test_core_events_have_first_and_last_timestamps() -> None:
+    """As kubelets and controllers write them: `kubectl get events --sort-by=.lastTimestamp`."""
+
+    async def main() -> None:
+        transport, clock = ScriptedTransport(*[FINE] * 10), FakeClock()
+        client = Client(transport, clock=clock)
+        recorder = EventRecorder(client, "manager", "", resource=CORE_EVENTS)
+        recorder.start()
+        kubelet = recorder.for_component("kubelet", "n1")
+        container = POD._replace(field_path="spec.containers{c}")
+        kubelet.event(container, NORMAL, "Started", "Started", "Container started")
+        await settle()
+        await clock.advance(30)
+        kubelet.event(container, NORMAL, "Started", "Started", "Container started")
+        await settle()
+        await recorder.stop()
+        create, repeat = transport.requests
+        assert create[:2] == ("POST", "/api/v1/namespaces/ns/events")
+        body = create.body
+        assert body["involvedObject"]["fieldPath"] == "spec.containers{c}"
+        assert body["source"] == {"component": "kubelet", "host": "n1"}
+        assert (body["reportingComponent"], body["reportingInstance"]) == ("kubelet", "n1")
+        assert body["firstTimestamp"] == body["lastTimestamp"] == "2026-01-01T00:00:00Z"
+        assert body["count"] == 1
+        assert "eventTime" not in body
+        assert repeat.method == "PATCH"
+        assert repeat.body == {"count": 2, "lastTimestamp": "2026-01-01T00:00:30Z"}
+
+    asyncio.run(main())
 
 
 def test_the_same_again_is_counted_and_not_written_too_often() -> None:
@@ -204,7 +236,7 @@ def test_core_events_where_there_are_no_others(refusal: Response) -> None:
         body = recording.asked[1].body
         assert (body["apiVersion"], body["message"]) == ("v1", "no nodes")
         assert body["involvedObject"]["name"] == "web-1"
-        assert body["source"] == {"component": "allot-scheduler"}
+        assert body["source"] == {"component": "allot-scheduler", "host": "host-1"}
         assert "note" not in body
 
     play(scenario, refusal)

@@ -52,6 +52,7 @@ class DisruptionController(QueueController[ObjectKey]):
 
     name = "disruption-controller"
     queue_name = "disruption"
+    event_source = "controllermanager"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)

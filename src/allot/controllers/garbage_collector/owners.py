@@ -9,7 +9,7 @@ from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.events import WARNING, EventRecorder, ObjectReference
+from allot.client.events import WARNING, ObjectReference, Recorder
 from allot.client.metadata import MetadataObject
 from allot.client.resources import Resource
 from allot.client.served_kinds import ServedKinds
@@ -42,7 +42,7 @@ class Owners:
     """Looks owners up. Absent owners are cached: a uid is never reused."""
 
     def __init__(
-        self, client: Client, kinds: ServedKinds, graph: OwnerGraph, recorder: EventRecorder
+        self, client: Client, kinds: ServedKinds, graph: OwnerGraph, recorder: Recorder
     ) -> None:
         self._client = client
         self._kinds = kinds

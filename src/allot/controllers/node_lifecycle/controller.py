@@ -70,6 +70,7 @@ class NodeLifecycleController(QueueController[str]):
     """Keys are node names. Only the times of the last heartbeats are kept in memory."""
 
     name = "node-lifecycle-controller"
+    event_source = "node-controller"
     queue_name = "node_lifecycle_controller"
 
     def __init__(

@@ -14,7 +14,7 @@ from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.events import WARNING, EventRecorder, reference_to
+from allot.client.events import WARNING, Recorder, reference_to
 from allot.client.informer import Informer
 from allot.client.options import PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
@@ -72,7 +72,7 @@ class ClaimCreator:
         client: Client,
         claims: Informer[ResourceClaim],
         templates: Informer[RawObject],
-        recorder: EventRecorder,
+        recorder: Recorder,
         gates: FeatureGates,
         metrics: ClaimMetrics,
         requeue: Callable[[ObjectKey, float], None],

@@ -52,6 +52,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
     """Creates claims from templates, and releases claims whose pods are done."""
 
     name: ClassVar[str] = "resourceclaim-controller"
+    event_source = "resource_claim"
     queue_name: ClassVar[str] = "resource_claim"
 
     def __init__(self, context: ControllerContext) -> None:

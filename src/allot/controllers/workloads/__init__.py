@@ -5,8 +5,9 @@ int_or_percent                          values: fields, generated names, conditi
 pod_states, pod_ranking, pod_templates  pods: readiness, deletion order, creation from a template
 ownership, dependents, expectations     controller references, adoption, pending writes
 pod_control, status_writes, revisions   writes
-replica_set, deployment, stateful_set,
-daemon_set, job                         the kinds
+replica_set, replication_controller,
+deployment, stateful_set, daemon_set,
+job                                     the kinds
 """
 
 from typing import Final
@@ -15,10 +16,12 @@ from allot.controllers.workloads.daemon_set import DaemonSetController
 from allot.controllers.workloads.deployment import DeploymentController
 from allot.controllers.workloads.job import JobController
 from allot.controllers.workloads.replica_set import ReplicaSetController
+from allot.controllers.workloads.replication_controller import ReplicationControllerController
 from allot.controllers.workloads.stateful_set import StatefulSetController
 
 WORKLOAD_CONTROLLERS: Final = (
     ReplicaSetController,
+    ReplicationControllerController,
     DeploymentController,
     StatefulSetController,
     DaemonSetController,

@@ -49,7 +49,10 @@ def created_at(obj: RawObject) -> datetime:
 
 
 def selector_of(workload: RawObject) -> Json:
+    """The label selector. That of a replication controller is a map of labels."""
     selector: Json = workload.get("spec", "selector", default={})
+    if any(isinstance(value, str) for value in selector.values()):
+        return {"matchLabels": selector}
     return selector
 
 

@@ -12,7 +12,7 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.cooperative import CALLS_AT_ONCE, few_at_once
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.events import NORMAL, WARNING, EventRecorder, reference_to
+from allot.client.events import NORMAL, WARNING, Recorder, reference_to
 from allot.client.options import DeleteOptions
 from allot.client.rate_limits import TokenBucket
 from allot.client.resources import PODS, Resource
@@ -67,7 +67,7 @@ class PodControl:
     def __init__(
         self,
         client: Client,
-        recorder: EventRecorder,
+        recorder: Recorder,
         resource: Resource[Any],
         expectations: Expectations,
         pace: CreationRateLimiter,

@@ -258,9 +258,10 @@ class DeploymentController(WorkloadController):
         if annotations_of(deployment).get(sets_of.REVISION) == str(revision):
             return deployment
         annotations = {**annotations_of(deployment), sets_of.REVISION: str(revision)}
-        # An update is a precondition: observedGeneration refers to the version that was read.
+        # With the status, because a change of the spec or of annotations is a new generation. An update is a
+        # precondition: observedGeneration refers to the version that was read.
         changed = deployment.with_value(annotations, "metadata", "annotations")
-        return await self.client.update(self.resource, changed)
+        return await self.client.update_status(self.resource, changed)
 
     async def _say(self, deployment: RawObject, condition: ConditionUpdate) -> RawObject:
         conditions = progress.set_condition(conditions_of(deployment), condition, self.today())

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from allot.client.client import Client
 from allot.driver.hardware import Hardware
 from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
+from allot.kubelet.dra.nodes import SimulatedHardwareDrivers
 from allot.kubelet.registration import NodeDescription, register
 from allot.kubelet.settings import KubeletSettings
 from allot.kubelet.simulated_nodes import NodeSimulation
@@ -28,7 +29,9 @@ class SimulatedHardware:
         """`drivers` is the client of those who publish devices, if they are not the same as those who run nodes."""
         self._client = client
         self._described = described
-        self._nodes = NodeSimulation(client, settings)
+        names = frozenset(key.driver for hardware in described for key in hardware.sources)
+        simulated = SimulatedHardwareDrivers(names, HARDWARE_LABEL)
+        self._nodes = NodeSimulation(client, settings, simulated)
         self._publishers = [SlicePublisher(drivers or client, hardware) for hardware in described]
 
     @property

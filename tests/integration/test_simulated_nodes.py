@@ -348,7 +348,7 @@ def test_a_pod_waits_until_its_claim_is_its_own() -> None:
             assert waiting == "ContainerCreating"
             events = (await story.server.get("/api/v1/namespaces/default/events"))["items"]
             assert [event["reason"] for event in events] == ["FailedPrepareDynamicResources"]
-            assert "c is not allocated" in events[0]["message"]
+            assert "is not allowed to use ResourceClaim c (" in events[0]["message"]
             result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "g"}
             reserved = {"resource": "pods", "name": "p", "uid": pod.metadata.uid}
             status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [reserved]}

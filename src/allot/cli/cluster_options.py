@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allot.cli.audit_options import AuditArguments
+from allot.cli.driver_options import DriverOptions
 from allot.rules import RuleSet
 
 
@@ -28,6 +29,7 @@ class ClusterOptions(NamedTuple):
     complete_annotation: str
     verbose: int
     audit: AuditArguments = AuditArguments()
+    drivers: DriverOptions = DriverOptions()
 
     def to_json(self) -> str:
         """For another process of the same cluster."""
@@ -42,6 +44,7 @@ class ClusterOptions(NamedTuple):
             "hardware": tuple(fields["hardware"]),
             "rules": RuleSet(fields["rules"]),
             "audit": AuditArguments(*fields["audit"]),
+            "drivers": DriverOptions(*fields["drivers"]),
             "scheduler_config": None if config is None else Path(config),
         }
         return cls(**fields)

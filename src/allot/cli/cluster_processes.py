@@ -64,7 +64,8 @@ def other_commands(asked: ClusterOptions) -> Iterator[Command]:
         verbose = ("-v",) * asked.verbose
         connection = _as(asked, NODES_KUBECONFIG)
         driver = ("--driver-kubeconfig", str(asked.data_dir / DRIVER_KUBECONFIG))
-        yield Command("nodes", (*connection, *driver, *verbose, *hardware, *served, *completes))
+        own = (*hardware, *served, *completes, *asked.drivers.arguments())
+        yield Command("nodes", (*connection, *driver, *verbose, *own))
 
 
 def _as(asked: ClusterOptions, kubeconfig: str) -> tuple[str, str]:

@@ -206,7 +206,11 @@ def made(asked: ClusterOptions, new_client: NewClient) -> Components:
     from allot.scheduler.configuration import ConfigurationError
 
     nodes = KubeletSettings(
-        all_nodes=asked.all_nodes, complete_annotation=asked.complete_annotation
+        all_nodes=asked.all_nodes,
+        complete_annotation=asked.complete_annotation,
+        plugin_dir=asked.drivers.plugin_dir,
+        unregistered_drivers=asked.drivers.unregistered_drivers,
+        slice_wipe_seconds=asked.drivers.driver_grace_seconds,
     )
     parts = ClusterParts(
         load_configuration(asked.scheduler_config, asked.rules) if asked.has_scheduler else None,

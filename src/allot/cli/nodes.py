@@ -17,6 +17,7 @@ from allot.cli.components import (
     run_until_stopped,
     set_up_logging,
 )
+from allot.cli.driver_options import driver_options, driver_options_of
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
+@driver_options
 @page_options(0, "/healthz, /readyz and /metrics")
 @click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
 def nodes(
@@ -96,6 +98,9 @@ def nodes(
     job_run_seconds: float | None,
     start_seconds: float,
     complete_annotation: str,
+    plugin_dir: Path | None,
+    unregistered_drivers: str | None,
+    driver_grace_seconds: float,
     bind_address: str,
     port: int,
     verbose: int,
@@ -111,12 +116,16 @@ def nodes(
         return EXIT_OK
     from allot.kubelet.settings import KubeletSettings
 
+    drivers = driver_options_of(plugin_dir, unregistered_drivers, driver_grace_seconds)
     settings = KubeletSettings(
         all_nodes=all_nodes,
         run_seconds=run_seconds,
         job_run_seconds=job_run_seconds,
         start_seconds=start_seconds,
         complete_annotation=complete_annotation,
+        plugin_dir=drivers.plugin_dir,
+        unregistered_drivers=drivers.unregistered_drivers,
+        slice_wipe_seconds=drivers.driver_grace_seconds,
     )
     described = load_all(hardware)
     if dry_run:

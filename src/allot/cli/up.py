@@ -19,6 +19,7 @@ from allot.cli.completers import complete_hardware
 from allot.cli.components import component_runner, set_up_logging
 from allot.cli.data_directory import data_dir_option, occupied
 from allot.cli.detached import Announcer, Terminal, run_detached
+from allot.cli.driver_options import driver_options, driver_options_of
 from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.greeting import Greeting, read_facts, starting_line
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
+@driver_options
 @audit_options
 @click.option("--separate", is_flag=True, help="Run every component in a separate process.")
 @click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
@@ -137,6 +139,9 @@ def up(
     no_nodes: bool,
     all_nodes: bool,
     complete_annotation: str,
+    plugin_dir: Path | None,
+    unregistered_drivers: str | None,
+    driver_grace_seconds: float,
     audit_policy_file: str | None,
     audit_log_path: str | None,
     audit_log_maxage: int,
@@ -169,6 +174,7 @@ def up(
         has_nodes=not no_nodes,
         all_nodes=all_nodes,
         complete_annotation=complete_annotation,
+        drivers=driver_options_of(plugin_dir, unregistered_drivers, driver_grace_seconds),
         verbose=verbose,
         audit=AuditArguments(
             audit_policy_file,
@@ -179,6 +185,8 @@ def up(
         ),
     )
     asked.audit.options()  # says what is missing
+    if plugin_dir is not None and no_nodes:
+        raise CommandError("--plugin-dir needs simulated nodes: leave out --no-nodes")
     load_all(asked.hardware)  # says what is wrong
     request = UpRequest(asked, manifests, separate, merge_kubeconfig, detach or wait, wait, started)
     if request.detach:

@@ -103,9 +103,12 @@ def _part(status: Mapping[str, Any], *path: str) -> Mapping[str, Any] | None:
 # --- statuses ---
 
 
-def waiting_status(plan: ContainerPlan, before: Mapping[str, Any] | None, reason: str) -> Status:
+def waiting_status(
+    plan: ContainerPlan, before: Mapping[str, Any] | None, reason: str, message: str = ""
+) -> Status:
     """It has not run yet."""
-    state = {"waiting": {"reason": reason}}
+    waiting = {"reason": reason, "message": message} if message else {"reason": reason}
+    state = {"waiting": waiting}
     return {**_fresh(plan), **(before or {}), "ready": False, "started": False, "state": state}
 
 

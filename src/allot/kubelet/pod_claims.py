@@ -1,4 +1,4 @@
-"""The checks of a pod's claims before it may start."""
+"""The checks of a pod's claims before it may start. Texts are Kubernetes'."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def claims_of(pod: Pod) -> Iterator[ClaimUse | str]:
         if entry.resource_claim_name:
             yield ClaimUse(ObjectKey(namespace, entry.resource_claim_name), is_own=False)
         elif entry.name not in made:
-            yield f"the claim for {entry.name} has not been created yet"
+            yield f'pod "{namespace}/{pod.metadata.name}": ResourceClaim not created yet'
         elif name := made[
             entry.name
         ].resource_claim_name:  # without a name the entry needs no claim
@@ -33,6 +33,14 @@ def claims_of(pod: Pod) -> Iterator[ClaimUse | str]:
     extended = pod.status.extended_resource_claim_status
     if extended is not None:
         yield ClaimUse(ObjectKey(namespace, extended.resource_claim_name), is_own=True)
+
+
+def existing_claims(
+    pod: Pod, find: Callable[[ObjectKey], ResourceClaim | None]
+) -> list[ResourceClaim]:
+    """The claims of the pod that exist."""
+    uses = (use for use in claims_of(pod) if isinstance(use, ClaimUse))
+    return [claim for use in uses if (claim := find(use.key)) is not None]
 
 
 def what_is_missing(pod: Pod, find: Callable[[ObjectKey], ResourceClaim | None]) -> str:
@@ -49,12 +57,14 @@ def what_is_missing(pod: Pod, find: Callable[[ObjectKey], ResourceClaim | None])
 def _problem(pod: Pod, use: ClaimUse, claim: ResourceClaim | None) -> str:
     name, uid = use.key.name, pod.metadata.uid
     if claim is None:
-        return f"ResourceClaim {name} does not exist"
+        return f'fetch ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
     owners = claim.metadata.owner_references
     if use.is_own and not any(owner.uid == uid and owner.controller for owner in owners):
-        return f"ResourceClaim {name} was not created for this pod"
-    if claim.status.allocation is None:
-        return f"ResourceClaim {name} is not allocated"
-    if not any(consumer.uid == uid for consumer in claim.status.reserved_for):
-        return f"ResourceClaim {name} is not reserved for this pod"
+        return f"ResourceClaim {use.key} was not created for pod {pod.key} (pod is not owner)"
+    is_reserved = any(consumer.uid == uid for consumer in claim.status.reserved_for)
+    if claim.status.allocation is None or not is_reserved:
+        return (
+            f"pod {pod.metadata.name} ({uid}) is not allowed to use "
+            f"ResourceClaim {name} ({claim.metadata.uid})"
+        )
     return ""

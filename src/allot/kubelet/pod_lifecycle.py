@@ -30,6 +30,7 @@ from allot.kubelet.settings import KubeletSettings
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
+CREATE_ERROR: Final = "CreateContainerError"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 DEFAULT_GRACE_SECONDS: Final = 30
 
@@ -41,6 +42,13 @@ class PodAddresses(NamedTuple):
     pod_ip: str
 
 
+class ContainerObstacle(NamedTuple):
+    """Why a container cannot be created."""
+
+    container: str
+    message: str
+
+
 class PodDecision(NamedTuple):
     """What to do with a pod now, and when to decide again."""
 
@@ -49,6 +57,13 @@ class PodDecision(NamedTuple):
     is_gone: bool = False
     """Whether it has stopped and can be deleted."""
     wake_seconds: float | None = None
+
+    @property
+    def ends_pod(self) -> bool:
+        """Whether no container runs any more, for good."""
+        return self.is_gone or (
+            self.status is not None and self.status.get("phase") in (SUCCEEDED, FAILED)
+        )
 
 
 NOTHING: Final = PodDecision()
@@ -70,9 +85,15 @@ def has_begun(pod: Pod) -> bool:
 
 
 def decide(
-    pod: Pod, place: PodAddresses, settings: KubeletSettings, now: datetime, *, may_start: bool
+    pod: Pod,
+    place: PodAddresses,
+    settings: KubeletSettings,
+    now: datetime,
+    *,
+    may_start: bool,
+    obstacle: ContainerObstacle | None = None,
 ) -> PodDecision:
-    """`may_start`: whether the pod's claims are reserved for it; only relevant before the start."""
+    """`may_start`: whether the pod's claims are prepared for it; only relevant before the start, as is `obstacle`."""
     is_deleted = pod.metadata.deletion_timestamp is not None
     if pod.is_finished:
         is_gone = is_deleted and pod.metadata.deletion_grace_period_seconds != 0
@@ -90,8 +111,8 @@ def decide(
             return course.stopped(containers.KILLED_CODE, DEADLINE_EXCEEDED)
         course.wake(deadline)
     if not has_begun(pod):
-        if not may_start:
-            return course.waiting()
+        if not may_start or obstacle is not None:
+            return course.waiting(obstacle)
         starts_at = course.started_at + timedelta(seconds=behaviour.start_seconds)
         if starts_at > now:
             course.wake(starts_at)
@@ -161,11 +182,11 @@ class _Course:
 
     # --- outcomes ---
 
-    def waiting(self) -> PodDecision:
+    def waiting(self, obstacle: ContainerObstacle | None = None) -> PodDecision:
         """No container has been started."""
-        init = self._waiting(self._init, "initContainerStatuses", "PodInitializing")
+        init = self._waiting(self._init, "initContainerStatuses", "PodInitializing", obstacle)
         reason = "PodInitializing" if self._init else "ContainerCreating"
-        main = self._waiting(self._main, "containerStatuses", reason)
+        main = self._waiting(self._main, "containerStatuses", reason, obstacle)
         return self._decision(PENDING, init, main, has_sandbox=False)
 
     def stopped(self, code: int, reason: str = "") -> PodDecision:
@@ -213,9 +234,26 @@ class _Course:
         known = {status.get("name"): status for status in self._before.get(field) or ()}
         return {plan.name: known[plan.name] for plan in plans if plan.name in known}
 
-    def _waiting(self, plans: Iterable[ContainerPlan], field: str, reason: str) -> list[Status]:
+    def _waiting(
+        self,
+        plans: Iterable[ContainerPlan],
+        field: str,
+        reason: str,
+        obstacle: ContainerObstacle | None = None,
+    ) -> list[Status]:
         known = self._statuses(field, plans)
-        return [containers.waiting_status(plan, known.get(plan.name), reason) for plan in plans]
+        return [
+            containers.waiting_status(
+                plan,
+                known.get(plan.name),
+                *(
+                    (CREATE_ERROR, obstacle.message)
+                    if obstacle is not None and obstacle.container == plan.name
+                    else (reason,)
+                ),
+            )
+            for plan in plans
+        ]
 
     def _advance(self, plans: Iterable[ContainerPlan], field: str) -> list[Status]:
         known = self._statuses(field, plans)

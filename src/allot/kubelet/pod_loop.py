@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
@@ -23,10 +23,19 @@ from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import POD_NETWORK, pick_address
 from allot.kubelet.container_behaviour import container_behaviour
 from allot.kubelet.container_events import ContainerEvent, container_events, killing_events
+from allot.kubelet.dra.container_devices import CONTAINER_DEVICES, ContainerError, annotation
+from allot.kubelet.dra.nodes import BY_NODE, DraNodes
+from allot.kubelet.dra.pod_work import Progress
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
-from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
-from allot.kubelet.pod_lifecycle import PodAddresses, decide, has_begun
+from allot.kubelet.pod_claims import ClaimUse, claims_of, existing_claims, what_is_missing
+from allot.kubelet.pod_lifecycle import (
+    ContainerObstacle,
+    PodAddresses,
+    PodDecision,
+    decide,
+    has_begun,
+)
 from allot.kubelet.settings import KubeletSettings
 
 log = logging.getLogger(__name__)
@@ -41,7 +50,10 @@ STEPS_AT_ONCE: Final = 8
 """Steps of one pod before it is queued again."""
 KUBELET: Final = "kubelet"
 FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
-_BY_NODE: Final = "node"
+FAILED_UNPREPARE: Final = "FailedUnprepareDynamicResources"
+FAILED: Final = "Failed"
+OBSTACLE_SECONDS: Final = 2.0
+"""How often the creation of a container is tried again."""
 _BY_CLAIM: Final = "claim that the pod waits for"
 _BY_ADDRESS: Final = "address"
 
@@ -58,8 +70,10 @@ class PodLoop:
         recorder: EventRecorder,
         settings: KubeletSettings,
         metrics: KubeletMetrics,
+        resources: DraNodes,
     ) -> None:
         self._metrics = metrics
+        self._resources = resources
         self._client = client
         self._clock = client.clock
         self._nodes, self._pods, self._claims = nodes, pods, claims
@@ -67,7 +81,8 @@ class PodLoop:
         self._settings = settings
         self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=client.clock, backoff=FAILURES)
         self._waiting_since: dict[ObjectKey, float] = {}
-        pods.add_index(_BY_NODE, lambda pod: (pod.node_name,))
+        resources.on_pod_change = self._queue.add
+        pods.add_index(BY_NODE, lambda pod: (pod.node_name,))
         pods.add_index(_BY_CLAIM, _claims_waited_for)
         pods.add_index(_BY_ADDRESS, lambda pod: (pod.get("status", "podIP", default=""),))
         pods.add_handlers(
@@ -104,7 +119,7 @@ class PodLoop:
     def _follow_node(self, old: Node | None, node: Node) -> None:
         """Queue the pods of a node that becomes ready."""
         if _serves(node) and (old is None or not _serves(old)):
-            for pod in self._pods.by_index(_BY_NODE, node.metadata.name):
+            for pod in self._pods.by_index(BY_NODE, node.metadata.name):
                 self._queue.add(pod.key)
 
     def _follow_claim(self, claim: ResourceClaim) -> None:
@@ -136,22 +151,83 @@ class PodLoop:
         place = PodAddresses(host_ip, self._address(pod, host_ip))
         wanted = None
         for _ in range(STEPS_AT_ONCE):
-            may_start = has_begun(pod) or not what_is_missing(pod, self._claims.get)
-            decision = decide(pod, place, self._settings, now, may_start=may_start)
+            may_start = self._is_prepared(pod)
+            obstacle = None
+            if may_start and not has_begun(pod):
+                pod, obstacle = await self._create_containers(key, pod)
+            decision = decide(
+                pod, place, self._settings, now, may_start=may_start, obstacle=obstacle
+            )
+            if (decision.ends_pod or pod.is_finished) and not self._is_released(pod):
+                return  # the claims must not be used by others before that
             if decision.is_gone:
                 options = DeleteOptions(uid=pod.metadata.uid, grace_period_seconds=0)
                 await self._client.delete(PODS, key, options)
                 return
             if decision.wake_seconds is not None:
                 self._queue.add_after(key, decision.wake_seconds)
-            if decision.status is None or decision.status == wanted:
+            status = self._with_health(pod, decision)
+            if status is None or status == wanted:
                 return  # the server drops part of the status: do not write it again
-            wanted = decision.status
+            wanted = status
             before = pod.get("status", default={})
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
             self._metrics.status_written(before, wanted)
             self._tell(pod, container_events(before, wanted))
         self._queue.add(key)
+
+    def _with_health(self, pod: Pod, decision: PodDecision) -> dict[str, Any] | None:
+        """The status to write; None: unchanged."""
+        before = pod.get("status", default={})
+        if pod.is_finished or not pod.spec.resource_claims:
+            return decision.status
+        status = self._resources.with_health(decision.status or before, pod)
+        return status if status != before else None
+
+    # --- claims ---
+
+    def _is_prepared(self, pod: Pod) -> bool:
+        """Whether the pod may start, as far as its claims are concerned. If it runs, they are prepared all the same."""
+        if pod.is_finished or pod.metadata.deletion_timestamp is not None:
+            return False
+        runs = has_begun(pod)
+        if not runs and what_is_missing(pod, self._claims.get):
+            return False
+        claims = existing_claims(pod, self._claims.get)
+        if not claims:
+            return True
+        outcome = self._resources.prepare(pod, claims)
+        if outcome.progress is Progress.FAILED:
+            self._report_failed_prepare(pod, outcome.message)
+            self._queue.add_after(pod.key, outcome.retry_seconds)
+        return outcome.progress is Progress.DONE
+
+    def _is_released(self, pod: Pod) -> bool:
+        """Whether the claims of a pod that has ended are unprepared."""
+        outcome = self._resources.release(pod)
+        if outcome.progress is Progress.FAILED:
+            note = f"Failed to unprepare dynamic resources: unprepare dynamic resources: {outcome.message}"
+            self._warn(pod, FAILED_UNPREPARE, note)
+            self._queue.add_after(pod.key, outcome.retry_seconds)
+        return outcome.progress is Progress.DONE
+
+    async def _create_containers(
+        self, key: ObjectKey, pod: Pod
+    ) -> tuple[Pod, ContainerObstacle | None]:
+        """Show what containers get from their devices, in an annotation; or why one cannot be created."""
+        try:
+            devices = self._resources.container_devices(pod)
+        except ContainerError as error:
+            self._warn(pod, FAILED, f"Error: {error}")
+            self._queue.add_after(key, OBSTACLE_SECONDS)
+            return pod, ContainerObstacle(error.container, str(error))
+        if not devices:
+            return pod, None
+        shown = annotation(devices)
+        if pod.metadata.annotations.get(CONTAINER_DEVICES) != shown:
+            change = {"metadata": {"annotations": {CONTAINER_DEVICES: shown}}}
+            pod = await self._client.patch(PODS, key, change)
+        return pod, None
 
     def _may_look_at(self, pod: Pod) -> bool:
         """Whether to report a missing claim now: the claim's event may arrive after the pod's."""
@@ -168,9 +244,13 @@ class PodLoop:
         if waits < UNRESERVED_CLAIM_GRACE_SECONDS:
             self._queue.add_after(key, UNRESERVED_CLAIM_GRACE_SECONDS - waits)
             return False
-        self._warn(pod, FAILED_PREPARE, f"the pod cannot start: {missing}")
-        self._metrics.could_not_start(pod, FAILED_PREPARE)
+        self._report_failed_prepare(pod, missing)
         return True
+
+    def _report_failed_prepare(self, pod: Pod, problem: str) -> None:
+        note = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
+        self._warn(pod, FAILED_PREPARE, note)
+        self._metrics.could_not_start(pod, FAILED_PREPARE)
 
     def _warn(self, pod: Pod, reason: str, note: str) -> None:
         self._recorder_of(pod).event(reference_to(PODS, pod), WARNING, reason, "Starting", note)

@@ -16,6 +16,9 @@ READY_SECONDS: Final = "allot.dev/ready-seconds"
 STOP_SECONDS: Final = "allot.dev/stop-seconds"
 FOREVER: Final = "forever"
 
+HOLD: Final = "hold"
+SIMULATE: Final = "simulate"
+
 
 class RestartBackoff(NamedTuple):
     """The backoff of container restarts: the first restart is immediate, then it grows."""
@@ -48,6 +51,19 @@ class KubeletSettings(NamedTuple):
     renew_seconds: float = 10.0
     heartbeat_seconds: float = 300.0
     """The interval of status heartbeats without changes."""
+    plugin_dir: str | None = None
+    """Drivers register with nodes through sockets in this directory; None: they cannot."""
+    unregistered_drivers: str = ""
+    """HOLD or SIMULATE; empty: HOLD with a plugin directory."""
+    slice_wipe_seconds: float = 30.0
+    """How long a driver may be gone before its slices are deleted."""
+
+    @property
+    def simulates_unregistered(self) -> bool:
+        """Whether drivers that have not registered, and whose hardware is not described, answer by themselves."""
+        if self.unregistered_drivers:
+            return self.unregistered_drivers == SIMULATE
+        return self.plugin_dir is None
 
     @property
     def node_selector(self) -> str:

@@ -10,7 +10,9 @@ from allot.client.discovery import served
 from allot.client.events import EventLimits, EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.options import Scope
-from allot.client.resources import CORE_EVENTS, NODES, PODS, RESOURCE_CLAIMS
+from allot.client.resources import CORE_EVENTS, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from allot.kubelet.dra.metrics import DraMetrics
+from allot.kubelet.dra.nodes import DraNodes, SimulatedHardwareDrivers
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_loop import NodeLoop
 from allot.kubelet.pod_loop import PodLoop
@@ -25,11 +27,18 @@ BOUND: Final = Scope(field_selector="spec.nodeName!=")
 class NodeSimulation:
     """Simulates nodes until cancelled. Can be run again."""
 
-    def __init__(self, client: Client, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - a value
+    def __init__(
+        self,
+        client: Client,
+        settings: KubeletSettings = KubeletSettings(),  # noqa: B008 - a value
+        hardware: SimulatedHardwareDrivers = SimulatedHardwareDrivers(),  # noqa: B008 - a value
+    ) -> None:
         self._client = client
         self._settings = settings
+        self._hardware = hardware
         self._informers: InformerFactory | None = None
         self.metrics = KubeletMetrics()
+        self._dra_metrics = DraMetrics(self.metrics.registry)
 
     @property
     def is_ready(self) -> bool:
@@ -43,7 +52,18 @@ class NodeSimulation:
         pods = informers.informer(PODS, BOUND)
         claims = informers.informer(await served(client, RESOURCE_CLAIMS) or RESOURCE_CLAIMS)
         node_loop = NodeLoop(client, nodes, settings)
-        pod_loop = PodLoop(client, nodes, pods, claims, recorder, settings, self.metrics)
+        resources = DraNodes(
+            client,
+            nodes,
+            pods,
+            claims,
+            await served(client, RESOURCE_SLICES) or RESOURCE_SLICES,
+            recorder,
+            settings,
+            self._dra_metrics,
+            self._hardware,
+        )
+        pod_loop = PodLoop(client, nodes, pods, claims, recorder, settings, self.metrics, resources)
         informers.start()
         recorder.start()
         self._informers = informers
@@ -52,6 +72,7 @@ class NodeSimulation:
             async with asyncio.TaskGroup() as group:
                 group.create_task(node_loop.run())
                 group.create_task(pod_loop.run())
+                group.create_task(resources.run())
         finally:
             await recorder.stop()
             await informers.stop()

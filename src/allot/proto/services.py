@@ -11,9 +11,13 @@ those strings to full names.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+# The library logs every connection that ends, to stderr.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 import grpc
 

@@ -37,6 +37,12 @@ class ClusterSettings:
     """How long pods wait for devices to become ready (KEP-5007), as in the scheduler's configuration."""
     all_nodes: bool = True
     """Simulate every node that a test creates."""
+    plugin_dir: str | None = None
+    """Drivers may register with nodes, through sockets in DIR/NODE/plugins_registry. In real time only."""
+    unregistered_drivers: str = ""
+    """`hold` or `simulate`: pods with devices of drivers that have not registered. Default: as `allot nodes`."""
+    driver_grace_seconds: float = 30.0
+    """How long a driver may be gone before its slices are deleted."""
 
     @property
     def gates(self) -> FeatureGates:
@@ -56,7 +62,12 @@ class ClusterSettings:
         return ClusterParts(
             self._scheduler if self.has_scheduler else None,
             self.controllers,
-            NodeSettings(all_nodes=self.all_nodes),
+            NodeSettings(
+                all_nodes=self.all_nodes,
+                plugin_dir=self.plugin_dir,
+                unregistered_drivers=self.unregistered_drivers,
+                slice_wipe_seconds=self.driver_grace_seconds,
+            ),
             [load_hardware(reference, self.directory) for reference in self.hardware],
             self._gates_with(self.scheduler_gates),
             self._gates_with(self.controller_gates),

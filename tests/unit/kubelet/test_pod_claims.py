@@ -44,18 +44,20 @@ EXTENDED = a_pod_with({}, extendedResourceClaimStatus={"resourceClaimName": "cla
     [
         pytest.param(a_pod_with({}), None, "", id="no-claims"),
         pytest.param(NAMED, a_claim_of(), "", id="named"),
-        pytest.param(NAMED, None, "does not exist", id="gone"),
-        pytest.param(NAMED, a_claim_of(allocated=False), "is not allocated", id="unallocated"),
-        pytest.param(NAMED, a_claim_of(reserved="u2"), "is not reserved", id="of-another-pod"),
-        pytest.param(NAMED, a_claim_of(reserved=""), "is not reserved", id="unreserved"),
-        pytest.param(a_pod_with(TEMPLATE), None, "has not been created", id="not-made-yet"),
+        pytest.param(NAMED, None, "not found", id="gone"),
+        pytest.param(NAMED, a_claim_of(allocated=False), "is not allowed to use", id="unallocated"),
+        pytest.param(
+            NAMED, a_claim_of(reserved="u2"), "is not allowed to use", id="of-another-pod"
+        ),
+        pytest.param(NAMED, a_claim_of(reserved=""), "is not allowed to use", id="unreserved"),
+        pytest.param(a_pod_with(TEMPLATE), None, "not created yet", id="not-made-yet"),
         pytest.param(MADE, a_claim_of(owner=MINE), "", id="made"),
-        pytest.param(MADE, a_claim_of(), "was not created for this pod", id="made-for-nobody"),
+        pytest.param(MADE, a_claim_of(), "was not created for pod", id="made-for-nobody"),
         pytest.param(
             a_pod_with(TEMPLATE, resourceClaimStatuses=[{"name": "r"}]), None, "", id="none-needed"
         ),
         pytest.param(EXTENDED, a_claim_of(owner=MINE), "", id="extended"),
-        pytest.param(EXTENDED, None, "does not exist", id="extended-gone"),
+        pytest.param(EXTENDED, None, "not found", id="extended-gone"),
     ],
 )
 def test_what_is_missing(pod: Pod, claim: ResourceClaim | None, missing: str) -> None:

@@ -264,6 +264,7 @@ _ZEROES: Final = {
 }
 """The zero values of selectable fields that are not strings."""
 
+
 @cache
 def type_meta(resource: Resource, version: str) -> tuple[str, str]:
     """The kind and apiVersion of objects in a version."""

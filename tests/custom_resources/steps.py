@@ -39,7 +39,7 @@ def crd(schema: Any = None, *, versions: Any = None, **spec: Any) -> dict[str, A
     version = {"name": "v1", "served": True, "storage": True}
     if schema is None:
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    extra = {
+    extra: dict[str, object] = {
         name: spec.pop(name)
         for name in ("subresources", "additionalPrinterColumns", "selectableFields")
         if name in spec

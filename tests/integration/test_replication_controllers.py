@@ -46,7 +46,9 @@ def events_about(cluster: VirtualTimeCluster, kind: str) -> list[dict[str, Any]]
 def test_a_replication_controller_keeps_its_pods(cluster: VirtualTimeCluster) -> None:
     cluster.apply(a_workload("ReplicationController", "v1", "old", 2))
     cluster.wait_for(
-        "ReplicationController", "old", lambda rc: rc["status"].get("readyReplicas") == 2
+        "ReplicationController",
+        "old",
+        lambda rc: rc is not None and rc["status"].get("readyReplicas") == 2,
     )
     [first, _] = cluster.list("Pod", selector="app=old")
 
@@ -70,7 +72,9 @@ def test_a_deployment_that_was_only_created_has_its_first_generation(
     cluster.apply(a_workload("Deployment", "apps/v1", "web", 1))
 
     found = cluster.wait_for(
-        "Deployment", "web", lambda web: web["status"].get("availableReplicas") == 1
+        "Deployment",
+        "web",
+        lambda web: web is not None and web["status"].get("availableReplicas") == 1,
     )
 
     assert found is not None
@@ -81,7 +85,9 @@ def test_a_deployment_that_was_only_created_has_its_first_generation(
 def test_events_of_a_pod(cluster: VirtualTimeCluster) -> None:
     """The scheduler's have a time, those of kubelets and controllers first and last timestamps."""
     cluster.apply(a_workload("Deployment", "apps/v1", "told", 1))
-    cluster.wait_for("Deployment", "told", lambda d: d["status"].get("availableReplicas") == 1)
+    cluster.wait_for(
+        "Deployment", "told", lambda d: d is not None and d["status"].get("availableReplicas") == 1
+    )
     [pod] = cluster.list("Pod", selector="app=told")
     cluster.delete("Pod", pod["metadata"]["name"])
     cluster.advance(60)

@@ -30,6 +30,7 @@ from allot.cel import (
     compile_selector,
     prepare_device,
 )
+from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
 from allot.cli.cel_jsonl import answer_line, attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
@@ -77,6 +78,8 @@ def try_expression(
         Console(stderr=True, highlight=False).print(
             f"[bold red]error:[/] {escape(error.text)}", soft_wrap=True
         )
+        if advice := compile_advice(error.text):
+            click.echo(advice.removeprefix("; "), err=True)
         return EXIT_FINDINGS
     slices = _slices(Source(sources, kubeconfig, context))
     rows = [

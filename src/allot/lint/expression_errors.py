@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allot.cel import CelCompileError, Origin, Program, compile_derived, compile_selector
+from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text, rewriting_advice
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
@@ -27,7 +28,15 @@ def expression_problems(
         return [Problem(rules.CEL_COST, path, _total_message(subject, gates))]
     issues = expression_issues(error.detail)
     if issues:
-        return [Problem(rules.CEL_COMPILE, path, issue.message, issue=issue) for issue in issues]
+        return [
+            Problem(
+                rules.CEL_COMPILE,
+                path,
+                issue.message + compile_advice(issue.message),
+                issue=issue,
+            )
+            for issue in issues
+        ]
     if path.endswith(".expression") and error.detail.startswith("must evaluate"):
         return [Problem(rules.CEL_COMPILE, path, error.message)]
     return None

@@ -666,11 +666,17 @@ def reviews() -> Iterator[Step]:
 # --- the matrix ---
 
 
+NOT_RECORDED = frozenset(("admissionregistration.k8s.io",))
+"""Groups that were added after the answers were recorded."""
+
+
 def matrix() -> Iterator[Step]:
     """Every verb on every resource by every caller. Nothing is changed: the objects do not exist."""
     for resource in RESOURCES:
         if resource.plural == "resourcepoolstatusrequests":
             continue  # the KEP has it in another version
+        if resource.group in NOT_RECORDED:
+            continue
         version = resource.versions[0]
         for name, who in CALLERS.items():
             for method, path in _requests(resource, version):

@@ -80,6 +80,9 @@ class Kind:
 
 
 _ALL: Final = ("all",)
+_admission = partial(
+    Kind, "admissionregistration.k8s.io", namespaced=False, categories=("api-extensions",)
+)
 _core = partial(Kind, "")
 _apps = partial(Kind, "apps")
 _batch = partial(Kind, "batch")
@@ -107,6 +110,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     _core("Secret", "secrets"),
     _core("ServiceAccount", "serviceaccounts", short_names=("sa",)),
     _core("Service", "services", short_names=("svc",), categories=_ALL),
+    _admission("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+    _admission("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+    _admission("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    _admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    _admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    _admission("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     _apps("ControllerRevision", "controllerrevisions"),
     _apps("DaemonSet", "daemonsets", short_names=("ds",), categories=_ALL),
     _apps("Deployment", "deployments", short_names=("deploy",), categories=_ALL),

@@ -70,8 +70,7 @@ def _shown(details: Details) -> dict[str, Any]:
     shown: dict[str, Any] = {name: value for name, value in (*named, ("uid", details.uid)) if value}
     if details.causes:
         shown["causes"] = [
-            {"reason": cause.reason, "message": cause.message}
-            | ({"field": cause.field} if cause.field else {})
+            {name: value for name, value in cause._asdict().items() if value}
             for cause in details.causes
         ]
     if details.retry_after_seconds:

@@ -31,6 +31,7 @@ from allot.apiserver.auth.node_graph import NodeGraph
 from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.app import App
 from allot.apiserver.http.definition_managers import definition_managers
 from allot.apiserver.http.endpoints import NonResourceEndpoints
@@ -106,6 +107,8 @@ class ApiServer:
         authentication = Authentication([*authenticators, LiveTokens(tokens, self.caches, clock)])
         node_restriction = NodeRestriction(self._graph, authorizer)
         quotas = ResourceQuotaAdmission(self.caches, gates, clock)
+        served = ServedResources(gates, resources)
+        self._dynamic = DynamicAdmission(self.caches, served, authorizer)
         admission = Admission(
             [
                 EscalationCheck(policies),
@@ -118,9 +121,11 @@ class ApiServer:
                 PoolStatusRequestLimit(pool_status_limit),
                 UnknownDriverWarning(self.caches, gates),
                 DeviceExclusivity(store, self.caches, gates),
-                quotas,  # last: what another plugin rejects is not counted
+                self._dynamic.configuration_writes,
             ],
             quotas.creation_lock,
+            self._dynamic,
+            quotas,
         )
         hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches)])
         self._workers = workers = Workers()
@@ -139,6 +144,7 @@ class ApiServer:
             node_restriction.check_token,
             clock,
             workers,
+            self._dynamic,
         )
         reviews = AccessReviews(authorizer, policies, authentication, clock)
         handlers = Handlers(store, self.caches, self.reader, writes, parts, reviews, clock, workers)
@@ -149,7 +155,6 @@ class ApiServer:
         health = Health(
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
-        served = ServedResources(gates, resources)
         self._custom = CustomDefinitions(self.caches, self.objects, served, definition_managers)
         endpoints = NonResourceEndpoints(health, self.metrics, served, address)
         self.app = App(
@@ -177,6 +182,7 @@ class ApiServer:
         await self._custom.start()
         await self._policies.start()
         await self._graph.start()
+        await self._dynamic.start()
         self._sweeping = asyncio.create_task(self._expiry.run())
         self._ready = True
 
@@ -204,6 +210,7 @@ class ApiServer:
                 await self._sweeping
         await self._custom.stop()
         await self.caches.close()
+        self._dynamic.close()
         self._workers.close()
 
     async def _storage_health(self) -> str | None:

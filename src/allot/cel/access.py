@@ -13,6 +13,7 @@ from allot.cel.values import (
     NONE,
     CelList,
     DomainMap,
+    LazyMap,
     Optional,
     Value,
     element,
@@ -33,6 +34,9 @@ def find(container: Value, key: Value) -> Value:
         return cast("dict[Value, Value]", container).get(to_key(key), MISSING)
     if kind is DomainMap:
         return cast("DomainMap", container)[cast("str", to_key(key))]
+    if kind is LazyMap:
+        lazy = cast("LazyMap", container)
+        return lazy[cast("str", key)] if key in lazy else MISSING
     if is_list(container):
         index = _index(key)
         items = cast("CelList", container)

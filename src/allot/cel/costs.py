@@ -31,6 +31,8 @@ REGEX: Final = 0.25
 LIST: Final = 10
 MAP: Final = 30
 MESSAGE: Final = 40
+ACCESS_CHECK: Final = 350_000
+"""Asking whether a user may do something."""
 
 
 def _part(size_: float, factor: float) -> int:
@@ -217,7 +219,13 @@ _BY_OVERLOAD: Final[dict[str, Cost]] = {
     "contains_string": _substring_search,
 }
 
+
+def _access_check(_arguments: Sequence[Value], _result: Value, _deadline: Deadline) -> int:
+    return ACCESS_CHECK
+
+
 _BY_FUNCTION: Final[dict[str, Cost]] = {
+    "check": _access_check,
     "_==_": equality,
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _target_walk

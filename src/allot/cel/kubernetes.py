@@ -7,15 +7,17 @@ must keep working.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
 from allot.cel import macros, types
+from allot.cel.declarations import Function
 from allot.cel.environment import Environment, MessageType, merge_functions
 from allot.cel.library import (
     arithmetic,
+    authorization,
     conversions,
     formats,
     kubernetes_lists,
@@ -51,6 +53,7 @@ _LIBRARIES: Final = (
     urls.FUNCTIONS,
     regexes.FUNCTIONS,
     kubernetes_lists.FUNCTIONS,
+    authorization.FUNCTIONS,
     optionals.FUNCTIONS,
     lists.ENDS,
     quantities.QUANTITIES,
@@ -74,13 +77,16 @@ _MACROS: Final = {
 
 
 def typed_environment(
-    variables: Mapping[str, Type], messages_by_name: Mapping[str, MessageType]
+    variables: Mapping[str, Type],
+    messages_by_name: Mapping[str, MessageType],
+    more_functions: Iterable[Function] = (),
 ) -> Environment:
-    """An environment with variables of the caller's types, as validation rules have."""
+    """An environment with variables of the caller's types, as validation rules and admission policies have."""
+    more = {function.name: function for function in more_functions}
     return Environment(
         variables=variables,
         messages={**messages.MESSAGES, **messages_by_name},
-        functions=_ALL_FUNCTIONS,
+        functions={**_ALL_FUNCTIONS, **more} if more else _ALL_FUNCTIONS,
         macros=_MACROS,
     )
 

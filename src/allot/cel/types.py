@@ -100,6 +100,11 @@ FORMAT: Final = Type(TypeKind.STRUCT, "kubernetes.NamedFormat")
 IP: Final = Type(TypeKind.OPAQUE, "net.IP")
 CIDR: Final = Type(TypeKind.OPAQUE, "net.CIDR")
 DEVICE: Final = Type(TypeKind.STRUCT, "kubernetes.DRADevice")
+AUTHORIZER: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.Authorizer")
+PATH_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.PathCheck")
+GROUP_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.GroupCheck")
+RESOURCE_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.ResourceCheck")
+DECISION: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.Decision")
 
 
 def list_of(element: Type) -> Type:

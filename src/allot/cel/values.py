@@ -15,7 +15,7 @@ By Python's hashing 1, 1u and 1.0 are the same key, as in CEL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final, cast
 
@@ -256,6 +256,31 @@ class DomainMap(dict[str, dict[str, Value]]):
         return {}
 
 
+class LazyMap:
+    """A map whose values are computed when they are first read."""
+
+    __slots__ = ("_compute", "_known")
+
+    def __init__(self, compute: Mapping[str, Callable[[], Value]]) -> None:
+        """The functions raise EvalError if there is no value."""
+        self._compute = compute
+        self._known: dict[str, Value] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._compute
+
+    def __getitem__(self, key: str) -> Value:
+        if key not in self._known:
+            try:
+                self._known[key] = self._compute[key]()
+            except EvalError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, EvalError):
+            raise EvalError(found.message)
+        return found
+
+
 _TYPE_BY_CLASS: Final[dict[type, types.Type]] = {
     type(None): types.NULL,
     bool: types.BOOL,
@@ -268,6 +293,7 @@ _TYPE_BY_CLASS: Final[dict[type, types.Type]] = {
     JoinedList: types.LIST,
     dict: types.MAP,
     DomainMap: types.MAP,
+    LazyMap: types.MAP,
     Timestamp: types.TIMESTAMP,
     Duration: types.DURATION,
     Optional: types.OPTIONAL,

@@ -12,6 +12,7 @@ LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -19,6 +20,7 @@ _LABEL_VALUE = f"({_NAME})?"
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
 _is_label: Final = re.compile(_LABEL).fullmatch
+_is_dns_1035_label: Final = re.compile(_DNS_1035_LABEL).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
 _is_c_identifier: Final = re.compile(_C_IDENTIFIER).fullmatch
 _is_name: Final = re.compile(_NAME).fullmatch
@@ -37,6 +39,12 @@ LABEL_RULE: Final = _expected(
     "and must start and end with an alphanumeric character",
     ["my-name", "123-abc"],
     _LABEL,
+)
+DNS_1035_LABEL_RULE: Final = _expected(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character",
+    ["my-name", "abc-123"],
+    _DNS_1035_LABEL,
 )
 SUBDOMAIN_RULE: Final = _expected(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -99,6 +107,16 @@ def label_problems(text: str, unit: str = "characters") -> list[str]:
         problems.append(f"must be no more than {LABEL_LENGTH} {unit}")
     if not _is_label(text):
         problems.append("must not contain dots" if _is_subdomain(text) else LABEL_RULE)
+    return problems
+
+
+def dns_1035_label_problems(text: str) -> list[str]:
+    """A DNS label that begins with a letter, such as an API version."""
+    problems = []
+    if byte_length(text) > LABEL_LENGTH:
+        problems.append(f"must be no more than {LABEL_LENGTH} characters")
+    if not _is_dns_1035_label(text):
+        problems.append(DNS_1035_LABEL_RULE)
     return problems
 
 

@@ -1,7 +1,9 @@
 """The admission chain: plugins that may change a write, reject it, or add to its transaction.
 
-    decode, default ──► mutating plugins ──► write pipeline ──► validating plugins ──► storage
-                        `admit`              (prepare, validate)  `validate`, quota last
+    decode, default ──► mutating plugins ──► write pipeline ──► validating plugins ──► quota ──► storage
+                        `admit`              (prepare, validate)  `validate`
+
+Policies and webhooks that users register are the last of the mutating and of the validating plugins.
 
 A plugin that reads other objects adds operations that hold only if those did not change, so that its decision is
 still true when the object is written.
@@ -34,6 +36,8 @@ class AdmissionAttributes(NamedTuple):
     info: RequestInfo
     is_removal: bool = False
     """Whether the write removes the object from storage: a delete, or an update that removes the last finalizer."""
+    options: Any = None
+    """The options of a delete."""
 
 
 class Admitted(NamedTuple):
@@ -90,6 +94,69 @@ class HandlerIndex(Generic[HandlerT]):
         return tuple(handler for handler in self._handlers if handler.handles(operation, resource))
 
 
+class DynamicMutation(NamedTuple):
+    """What policies and webhooks make of an object in one round."""
+
+    object: Any
+    """The changed object; None if it did not change."""
+    warnings: tuple[str, ...] = ()
+    needs_second_round: bool = False
+    reinvocation: Any = None
+
+
+class DynamicPlugin(Protocol):
+    """Policies and webhooks that users register."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is registered."""
+
+    def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+        """Whether any may change such writes, or reject them before they are validated."""
+
+    def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+        """Whether such writes may wait long for others."""
+
+    async def mutate(self, attributes: AdmissionAttributes) -> DynamicMutation: ...
+
+    async def mutate_again(
+        self, attributes: AdmissionAttributes, before: DynamicMutation
+    ) -> DynamicMutation: ...
+
+    async def validate(self, attributes: AdmissionAttributes) -> tuple[str, ...]:
+        """Warnings; raises `ApiError` to reject the write."""
+
+
+class NoDynamicPlugin:
+    """A server without policies and webhooks."""
+
+    is_idle = True
+
+    def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+        return False
+
+    def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+        return False
+
+    async def mutate(self, attributes: AdmissionAttributes) -> DynamicMutation:
+        return DynamicMutation(None)
+
+    async def mutate_again(
+        self, attributes: AdmissionAttributes, before: DynamicMutation
+    ) -> DynamicMutation:
+        return before
+
+    async def validate(self, attributes: AdmissionAttributes) -> tuple[str, ...]:
+        return ()
+
+
+class Mutated(NamedTuple):
+    """The object after the mutating plugins, and warnings for the client."""
+
+    object: Any
+    warnings: tuple[str, ...] = ()
+
+
 CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]
 
 
@@ -100,37 +167,88 @@ class Admission:
         self,
         plugins: Sequence[AdmissionPlugin] = (),
         creation_lock: CreationLock = lambda _: nullcontext(),
+        dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - has no state
+        quota: ValidatingPlugin | None = None,
     ) -> None:
-        """`creation_lock` is held during a create in a namespace, from admission to the write."""
+        """`creation_lock` is held during a create in a namespace, from `charge` to the write.
+
+        `quota` is last: what another plugin rejects is not counted.
+        """
         self._mutating = HandlerIndex[MutatingPlugin](
             [plugin for plugin in plugins if isinstance(plugin, MutatingPlugin)]
         )
         self._validating = HandlerIndex[ValidatingPlugin](
             [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
         )
+        self._dynamic = dynamic
+        self._quota = HandlerIndex[ValidatingPlugin]([quota] if quota is not None else [])
         self.creation_lock = creation_lock
 
-    def mutates(self, operation: str, resource: Resource) -> bool:
+    def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""
-        return bool(self._mutating.find(operation, resource))
+        dynamic = self._dynamic
+        return bool(self._mutating.find(operation, resource)) or (
+            not dynamic.is_idle and dynamic.mutates(operation, resource, info)
+        )
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Any:
-        """The object after all mutating plugins; each sees the changes of those before it."""
+    def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+        """Whether such writes may wait long for others, so that they must not hold what others wait for."""
+        dynamic = self._dynamic
+        return not dynamic.is_idle and dynamic.calls_webhooks(operation, resource, info)
+
+    async def mutate(self, attributes: AdmissionAttributes) -> Mutated:
+        """The object after all mutating plugins; each sees the changes of those before it.
+
+        If policies or webhooks change it, the built-in plugins see it again, and then those that ask for it.
+        """
+        attributes = await self._admit(attributes)
+        operation, resource, dynamic = attributes.operation, attributes.resource, self._dynamic
+        if dynamic.is_idle or not dynamic.mutates(operation, resource, attributes.info):
+            return Mutated(attributes.new)
+        first = await self._dynamic.mutate(attributes)
+        if first.object is None:
+            return Mutated(attributes.new, first.warnings)
+        changed = await self._admit(attributes._replace(new=first.object))
+        if not first.needs_second_round:
+            return Mutated(changed.new, first.warnings)
+        second = await self._dynamic.mutate_again(changed, first)
+        new = changed.new if second.object is None else second.object
+        return Mutated(new, (*first.warnings, *second.warnings))
+
+    async def _admit(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
+        if attributes.operation == "delete":
+            return attributes
         for plugin in self._mutating.find(attributes.operation, attributes.resource):
             new = await plugin.admit(attributes)
             if new is not attributes.new:
                 attributes = attributes._replace(new=new)
-        return attributes.new
+        return attributes
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
-        """The operations and warnings of all validating plugins."""
-        plugins = self._validating.find(attributes.operation, attributes.resource)
-        if not plugins:
-            return ADMITTED
-        operations: list[Operation] = []
-        warnings: list[str] = []
-        for plugin in plugins:
-            admitted = await plugin.validate(attributes)
-            operations.extend(admitted.operations)
-            warnings.extend(admitted.warnings)
-        return Admitted(tuple(operations), tuple(warnings))
+        """The operations and warnings of all validating plugins; policies and webhooks come last."""
+        admitted = await _validated(self._validating, attributes)
+        if self._dynamic.is_idle:
+            return admitted
+        warnings = await self._dynamic.validate(attributes)
+        if not warnings:
+            return admitted
+        return admitted._replace(warnings=(*admitted.warnings, *warnings))
+
+    async def charge(self, attributes: AdmissionAttributes) -> Admitted:
+        """The operations that charge the write to quotas."""
+        return await _validated(self._quota, attributes)
+
+
+async def _validated(
+    index: HandlerIndex[ValidatingPlugin], attributes: AdmissionAttributes
+) -> Admitted:
+    plugins = index.find(attributes.operation, attributes.resource)
+    if not plugins:
+        return ADMITTED
+    operations: list[Operation] = []
+    warnings: list[str] = []
+    for plugin in plugins:
+        admitted = await plugin.validate(attributes)
+        operations.extend(admitted.operations)
+        warnings.extend(admitted.warnings)
+    return Admitted(tuple(operations), tuple(warnings))

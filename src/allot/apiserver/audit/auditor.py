@@ -56,6 +56,8 @@ class Audited(msgspec.Struct):
     attributes: Attributes | None = None
     decision: Decision | None = None
     request_body: bytes = b""
+    annotations: dict[str, str] = {}
+    """Of admission; those of authorization are added."""
 
     @property
     def uri(self) -> str:
@@ -183,6 +185,8 @@ class Auditor:
                     _add_bodies(event, audited.request_body, body, level)
                 if audited.decision is not None:
                     event.annotations = _annotations(*audited.decision)
+                    if audited.annotations:
+                        event.annotations = _with_more(event.annotations, audited.annotations)
             lines += (_encode(event), b"\n")
         return lines
 
@@ -253,6 +257,10 @@ def _annotations(allowed: bool, reason: str) -> msgspec.Raw:
         "authorization.k8s.io/reason": reason,
     }
     return msgspec.Raw(msgspec.json.encode(shown))
+
+
+def _with_more(annotations: msgspec.Raw, more: Mapping[str, str]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode({**msgspec.json.decode(annotations), **more}))
 
 
 def _text(moment: datetime) -> str:

@@ -14,10 +14,12 @@ from typing import Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.audit.annotations import ANNOTATIONS
 from allot.apiserver.audit.auditor import Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
+from allot.apiserver.dynamic_admission.seats import SEAT
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
 from allot.apiserver.http.handlers import SEVERAL, Handlers
@@ -143,8 +145,11 @@ class App:
                 return None
             if kind is MUTATING:
                 request = ApiRequest(*request[:-1], await exchange.read(in_flight))
+                SEAT.set(in_flight)
                 if call.audited is not None:
                     call.audited.request_body = request.body
+                    call.audited.annotations = {}
+                    ANNOTATIONS.set(call.audited.annotations)
             several = verb in SEVERAL
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)

@@ -160,6 +160,19 @@ class InFlightRequest:
         self._flow.inflight[self._kind] += 1
         self._is_counted = True
 
+    def pause(self) -> None:
+        """Free the seats while the request waits for others; the memory of its body stays counted."""
+        if self._level is not None and self._seats:
+            self._level.seats[self._kind].release(self._user, self._seats)
+            self._seats = 0
+        if self._is_counted:
+            self._flow.inflight[self._kind] -= 1
+            self._is_counted = False
+
+    async def resume(self) -> None:
+        """Wait for a seat again; raises 429."""
+        await self.begin()
+
     def end(self) -> None:
         level = self._level
         if level is not None:

@@ -57,7 +57,8 @@ def error_response(error: ApiError) -> Response:
     headers: tuple[Header, ...] = ()
     if error.details is not None and error.details.retry_after_seconds:
         headers = ((b"retry-after", str(error.details.retry_after_seconds).encode()),)
-    headers = (*headers, *warning_headers(error.warnings))
+    if error.warnings:
+        headers = (*headers, *warning_headers(error.warnings))
     return json_response(error.code, error.status())._replace(headers=headers)
 
 

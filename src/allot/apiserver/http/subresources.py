@@ -14,6 +14,7 @@ from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
 from allot.apiserver.http.patch_bodies import is_apply_patch
@@ -74,6 +75,7 @@ class Subresources:
         check_token: TokenCheck,
         clock: Callable[[], datetime],
         workers: Workers,
+        dynamic: DynamicAdmission,
     ) -> None:
         self._objects = objects
         self._reader = reader
@@ -83,6 +85,7 @@ class Subresources:
         self._check_token = check_token
         self._clock = clock
         self._workers = workers
+        self._dynamic = dynamic
         self._budgets = resource_named("policy", "poddisruptionbudgets")
 
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
@@ -101,7 +104,7 @@ class Subresources:
 
     async def _bind(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
-        binding = await self._document(request, target)
+        binding, warnings = await self._admitted(request, target, options)
         errors = list(validate_binding(binding))
         if errors:
             raise api_errors.invalid("", "Binding", target.name, errors)
@@ -119,13 +122,14 @@ class Subresources:
             return bound
 
         await self._writes.apply(request, target, Update(bound_pod, accept), "create", options)
-        return json_response(201, {**SUCCESS, "code": 201})
+        response = json_response(201, {**SUCCESS, "code": 201})
+        return response._replace(headers=warning_headers(warnings))
 
     # --- eviction ---
 
     async def _evict(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
-        eviction = await self._document(request, target)
+        eviction, warnings = await self._admitted(request, target, options)
         try:
             asked = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
         except msgspec.ValidationError as error:
@@ -154,7 +158,8 @@ class Subresources:
         asked = msgspec.structs.replace(asked, preconditions=same)
         info = self._writes.request_info(request, target, "delete", quietly)
         await self._objects.delete(target.resource, key, asked, info)
-        return json_response(201, {**SUCCESS, "code": 201})
+        response = json_response(201, {**SUCCESS, "code": 201})
+        return response._replace(headers=warning_headers(warnings))
 
     async def _decision(self, pod: Pod) -> EvictionGranted:
         cache = self._caches.of(self._budgets)
@@ -221,13 +226,13 @@ class Subresources:
 
     async def _token(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
-        asked = await self._document(request, target)
+        asked, warnings = await self._admitted(request, target, options)
         self._check_token(request.user, target.namespace, target.name, asked)
         key = ObjectKey(target.namespace, target.name)
         issued = await self._tokens.issue(target.resource, key, asked)
         if options.dry_run:
             issued.document["status"].pop("token", None)
-        headers = warning_headers(issued.warnings)
+        headers = warning_headers([*issued.warnings, *warnings])
         return json_response(201, issued.document)._replace(headers=headers)
 
     # --- finalize ---
@@ -243,6 +248,16 @@ class Subresources:
 
         update = tracked(Update(lambda _old, _write: sent, complete), request, target)
         return await self._writes.apply(request, target, update, "update", options)
+
+    async def _admitted(
+        self, request: ApiRequest, target: Target, options: WriteOptions
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The body after policies and webhooks, and their warnings."""
+        document = await self._document(request, target)
+        info = self._writes.request_info(request, target, "create", options)
+        return await self._dynamic.admit_document(
+            target.resource, target.namespace, target.name, document, info
+        )
 
     async def _document(self, request: ApiRequest, target: Target) -> dict[str, Any]:
         """The body as JSON values, of the kind that belongs here."""

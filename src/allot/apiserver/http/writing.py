@@ -224,10 +224,11 @@ class WriteHandlers:
             attributes = Attributes(verb, request.path, group, resource, namespace, name)
             return authorizer.authorize(user, attributes).allowed
 
-        caller = Caller(user.name, user.extra, may, user.groups)
+        caller = Caller(user.name, user.extra, may, user.groups, user.uid)
         size = work_size(request, target)
         part = target.subresource.name if target.subresource else ""
-        return RequestInfo(caller, target.version, verb, options.dry_run, size, part)
+        query = request.query
+        return RequestInfo(caller, target.version, verb, options.dry_run, size, part, query)
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str

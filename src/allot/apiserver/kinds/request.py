@@ -30,6 +30,7 @@ class Caller(NamedTuple):
     extra: Mapping[str, tuple[str, ...]]
     may: Callable[[Permission], bool]
     groups: tuple[str, ...] = ()
+    uid: str = ""
 
 
 class RequestInfo(NamedTuple):
@@ -42,6 +43,8 @@ class RequestInfo(NamedTuple):
     size: int = 0
     """The work of handling the request, in bytes of a plain object, without that of the stored object."""
     subresource: str = ""
+    query: Mapping[str, str] = {}
+    """The parameters of the URL."""
 
 
 def _endless() -> Deadline:

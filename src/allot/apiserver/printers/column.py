@@ -64,6 +64,12 @@ NAME_AND_AGE: Final = Table((NAME, AGE), _name_and_age)
 TEMPLATE: Final = (wide("Containers"), wide("Images"))
 
 DESCRIPTIONS: Final = {
+    "Mutations": "Number of changes that the policy makes.",
+    "ParamKind": "The kind of the policy's parameters.",
+    "ParamRef": "Namespace and name of the parameters.",
+    "PolicyName": "The policy that is bound.",
+    "Validations": "Number of rules of the policy.",
+    "Webhooks": "Number of webhooks.",
     "Access Modes": "How nodes may mount the volume.",
     "Active": "Jobs that run now.",
     "AddressType": "The kind of addresses in this slice.",

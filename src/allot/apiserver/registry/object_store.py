@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Mutated
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
@@ -127,8 +127,7 @@ class ObjectStore:
         for attempt in range(attempts):
             try:
                 with api_errors_for_storage():
-                    async with self._admission.creation_lock(namespace):
-                        return await self._create(resource, namespace, obj, info, managers)
+                    return await self._create(resource, namespace, obj, info, managers)
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
@@ -146,11 +145,11 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
             request = self._request(info, namespace, home)
-            proposed = obj
-            if self._admission.mutates("create", resource):
+            proposed, told = Mutated(obj)
+            if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
-                proposed = await self._admission.mutate(attributes)
+                proposed, told = await self._admission.mutate(attributes)
             if info.size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
             else:
@@ -170,30 +169,47 @@ class ObjectStore:
             key = ObjectKey(namespace, name)
             attributes = AdmissionAttributes("create", resource, key, new, None, info)
             begun = await self._hooks.begin(attributes)
-            new = begun.object
-            admitted = await self._admission.validate(attributes._replace(new=new))
-            store_key = self._caches.key(resource, namespace, name)
-            body = await self._encoded(codec, new, info.size)
-            if info.dry_run:
-                await self._refuse_existing(resource, store_key, name)
-                entry = Entry(store_key, body, MISSING, MISSING)
-                return Written(StoredObject(entry, codec), [*warnings, *admitted.warnings])
-            operations: list[Operation] = [
-                Put(store_key, body, MISSING),
-                *begun.operations,
-                *admitted.operations,
-            ]
-            if home is not None:
-                operations.append(Check(home.key, home.revision))
+            if begun.object is not new:
+                attributes = attributes._replace(new=begun.object)
             try:
-                revision = await self._store.write(*operations)
-            except RevisionConflictError as error:
-                if error.key == store_key:
-                    raise api_errors.already_exists(resource, name) from None
-                continue  # the namespace or a quota changed meanwhile
-            entry = Entry(store_key, body, revision, revision)
-            return Written(StoredObject(entry, codec), [*warnings, *admitted.warnings])
+                admitted = await self._admission.validate(attributes)
+            except ApiError as error:
+                error.warnings[:0] = told
+                raise
+            warnings = [*told, *warnings, *admitted.warnings]
+            async with self._admission.creation_lock(namespace):
+                charged = await self._admission.charge(attributes)
+                operations = (*begun.operations, *admitted.operations, *charged.operations)
+                written = await self._store_new(attributes, home, operations, codec)
+            if written is not None:
+                return written._replace(warnings=warnings)
+            # the namespace or a quota changed meanwhile
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
+
+    async def _store_new(
+        self,
+        attributes: AdmissionAttributes,
+        home: StoredObject | None,
+        more: tuple[Operation, ...],
+        codec: Codec,
+    ) -> Written | None:
+        """The stored object; None if something else changed that it depends on."""
+        resource, key, info = attributes.resource, attributes.key, attributes.info
+        store_key = self._caches.key(resource, *key)
+        body = await self._encoded(codec, attributes.new, info.size)
+        if info.dry_run:
+            await self._refuse_existing(resource, store_key, key.name)
+            return Written(StoredObject(Entry(store_key, body, MISSING, MISSING), codec), [])
+        operations: list[Operation] = [Put(store_key, body, MISSING), *more]
+        if home is not None:
+            operations.append(Check(home.key, home.revision))
+        try:
+            revision = await self._store.write(*operations)
+        except RevisionConflictError as error:
+            if error.key == store_key:
+                raise api_errors.already_exists(resource, key.name) from None
+            return None
+        return Written(StoredObject(Entry(store_key, body, revision, revision), codec), [])
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
@@ -230,13 +246,13 @@ class ObjectStore:
         info: RequestInfo,
     ) -> Written:
         """Replace an object by what `update` makes of it, starting over after a write conflict."""
+        attempt = partial(self._try_update, resource, key, update, info)
+        if self._admission.calls_webhooks("update", resource, info):
+            # They may take long: other updates of the object do not wait for this one.
+            return await self._retry_on_conflict(resource, key, attempt)
         lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
         async with lock:
-            return await self._retry_on_conflict(
-                resource,
-                key,
-                lambda stored: self._try_update(resource, key, stored, update, info),
-            )
+            return await self._retry_on_conflict(resource, key, attempt)
 
     async def _retry_on_conflict(
         self,
@@ -260,9 +276,9 @@ class ObjectStore:
         self,
         resource: Resource,
         key: ObjectKey,
-        stored: StoredObject,
         update: Update,
         info: RequestInfo,
+        stored: StoredObject,
     ) -> Written | None:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
@@ -275,7 +291,10 @@ class ObjectStore:
         begun = await self._hooks.begin(attributes._replace(new=new))
         new = _with_known_times(begun.object, old, codec)
         gone = deletion.is_finished(new)
-        admitted = await self._admission.validate(attributes._replace(new=new, is_removal=gone))
+        attributes = attributes._replace(new=new, is_removal=gone)
+        admitted = await self._admission.validate(attributes)
+        charged = await self._admission.charge(attributes)
+        operations = (*begun.operations, *admitted.operations, *charged.operations)
         warnings = [*warnings, *admitted.warnings]
         body = await self._encoded(codec, new, size)
         if body == stored.without_revision(codec, codec.storage_version):
@@ -289,7 +308,7 @@ class ObjectStore:
                 if gone
                 else Put(stored.key, body, stored.revision)
             )
-            revision = await self._store.write(first, *begun.operations, *admitted.operations)
+            revision = await self._store.write(first, *operations)
         except RevisionConflictError:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
@@ -303,7 +322,12 @@ class ObjectStore:
         size: int,
     ) -> tuple[Any, list[str]]:
         """The object that the update makes of the stored one, after mutating admission and the write pipeline."""
-        _, resource, key, _, old, _, _ = attributes
+        resource, key, old, info = (
+            attributes.resource,
+            attributes.key,
+            attributes.old,
+            attributes.info,
+        )
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
             outcome = update.complete(proposed, old, request)
@@ -312,11 +336,12 @@ class ObjectStore:
                 return new, warnings
             return new, [*warnings, *rule_warnings(new, self._gates)]
 
-        if not self._admission.mutates("update", resource):
+        if not self._admission.mutates("update", resource, info):
             return await self._workers.run(size, lambda: complete(update.propose(old, request)))
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
         mutated = await self._admission.mutate(attributes._replace(new=proposed))
-        return await self._workers.run(size, lambda: complete(mutated))
+        new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
+        return new, [*mutated.warnings, *warnings]
 
     # --- delete ---
 
@@ -340,17 +365,21 @@ class ObjectStore:
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
         gone = isinstance(outcome, Gone)
-        attributes = AdmissionAttributes("delete", resource, key, None, old, info, gone)
+        attributes = AdmissionAttributes("delete", resource, key, None, old, info, gone, options)
+        warnings: list[str] = []
+        if self._admission.mutates("delete", resource, info):
+            warnings += (await self._admission.mutate(attributes)).warnings
         admitted = await self._admission.validate(attributes)
+        warnings += admitted.warnings
         body = (
             stored.entry.value
             if isinstance(outcome, Gone)
             else codec.encode(outcome.object, codec.storage_version)
         )
         if not gone and body == stored.entry.value:
-            return Written(stored, [])
+            return Written(stored, warnings)
         if info.dry_run:
-            return Written(StoredObject(stored.entry._replace(value=body), codec), [], gone)
+            return Written(StoredObject(stored.entry._replace(value=body), codec), warnings, gone)
         try:
             first: Operation = (
                 Delete(stored.key, stored.revision)
@@ -361,9 +390,9 @@ class ObjectStore:
         except RevisionConflictError:
             return None
         if gone:
-            return Written(stored, [], gone=True)
+            return Written(stored, warnings, gone=True)
         entry = Entry(stored.key, body, revision, stored.entry.created)
-        return Written(StoredObject(entry, codec), [])
+        return Written(StoredObject(entry, codec), warnings)
 
     def _request(
         self, info: RequestInfo, namespace: str, home: StoredObject | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
-from allot.api.identities import GroupVersion
+from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.versions import version_order
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.features import DEFAULTS, FeatureGates
@@ -86,6 +86,18 @@ class ServedResources:
     def find(self, group_version: GroupVersion, plural: str) -> Resource | None:
         """The resource with this name in a URL."""
         return self._by_plural.get((*group_version, plural))
+
+    def find_kind(self, gvk: GroupVersionKind) -> Resource | None:
+        """The resource of a kind in a version."""
+        return next(
+            (
+                resource
+                for resource in self.resources
+                if (resource.group, resource.kind) == (gvk.group, gvk.kind)
+                and gvk.version in resource.versions
+            ),
+            None,
+        )
 
     def versions_of(self, group: str) -> tuple[str, ...]:
         """The versions a group is served in, most preferred first."""

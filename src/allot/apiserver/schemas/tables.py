@@ -28,6 +28,7 @@ META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _API: Final = "io.k8s.api."
 _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."
 _GROUPS: Final = {
+    "admissionregistration": "admissionregistration.k8s.io",
     "core": "", "meta": "", "apps": "apps", "batch": "batch", "autoscaling": "autoscaling", "policy": "policy",
     "authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "coordination": "coordination.k8s.io",
     "discovery": "discovery.k8s.io", "events": "events.k8s.io", "node": "node.k8s.io",

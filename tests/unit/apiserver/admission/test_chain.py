@@ -56,12 +56,13 @@ def test_only_plugins_that_handle_a_write_see_it_in_order() -> None:
     admission = Admission(plugins)
 
     for _ in range(3):
-        assert asyncio.run(admission.mutate(attributes("create", PODS))) == "ad"
-        assert asyncio.run(admission.mutate(attributes("create", NODES))) == "b"
-        assert asyncio.run(admission.mutate(attributes("update", PODS))) == ""
+        assert asyncio.run(admission.mutate(attributes("create", PODS))).object == "ad"
+        assert asyncio.run(admission.mutate(attributes("create", NODES))).object == "b"
+        assert asyncio.run(admission.mutate(attributes("update", PODS))).object == ""
     assert {plugin.asked for plugin in plugins} == {3}
-    assert admission.mutates("create", PODS)
-    assert not admission.mutates("update", PODS)
+    info = attributes("create", PODS).info
+    assert admission.mutates("create", PODS, info)
+    assert not admission.mutates("update", PODS, info)
 
 
 def test_operations_and_warnings_of_validating_plugins_add_up() -> None:

@@ -1,0 +1,218 @@
+"""The policies, bindings and webhooks of the store, kept up to date, and which of them a write may be about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.auth.cache_follower import CacheFollower
+from allot.apiserver.dynamic_admission.policies import (
+    Binding,
+    BoundPolicy,
+    MutatingPolicy,
+    ValidatingPolicy,
+    read_binding,
+)
+from allot.apiserver.dynamic_admission.webhooks import Webhook
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+
+GROUP: Final = "admissionregistration.k8s.io"
+POLICY_KINDS: Final = (
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+)
+WEBHOOK_KINDS: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+REVIEW_GROUPS: Final = frozenset(("authentication.k8s.io", "authorization.k8s.io"))
+
+
+class Candidates(NamedTuple):
+    """Policies and webhooks that may match some requests, each in the order in which they are invoked."""
+
+    mutating_policies: tuple[BoundPolicy, ...] = ()
+    mutating_webhooks: tuple[Webhook, ...] = ()
+    validating_policies: tuple[BoundPolicy, ...] = ()
+    validating_webhooks: tuple[Webhook, ...] = ()
+
+    @property
+    def mutate(self) -> bool:
+        return bool(self.mutating_policies or self.mutating_webhooks)
+
+    @property
+    def validate(self) -> bool:
+        return bool(self.validating_policies or self.validating_webhooks)
+
+    @property
+    def call_webhooks(self) -> bool:
+        return bool(self.mutating_webhooks or self.validating_webhooks)
+
+
+NO_CANDIDATES: Final = Candidates()
+
+
+class _Kept:
+    """The objects of one kind, made once per version."""
+
+    def __init__(self, follower: CacheFollower, make: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.follower = follower
+        self._make = make
+        self._made: dict[str, tuple[int, Any]] = {}
+
+    def read(self) -> list[Any]:
+        """All objects in the order of their names; the same ones as long as they do not change."""
+        known, self._made = self._made, {}
+        for stored in sorted(self.follower.objects(), key=_name_of):
+            before = known.get(stored.key)
+            if before is not None and before[0] == stored.revision:
+                self._made[stored.key] = before
+            else:
+                self._made[stored.key] = stored.revision, self._make(stored.object.data)
+        return [made for _, made in self._made.values()]
+
+
+def _name_of(stored: StoredObject) -> str:
+    return str(stored.object.metadata.name)
+
+
+MAX_KNOWN: Final = 10_000
+"""Operations on resources whose candidates are known."""
+EXPECTED_CHANGES: Final = 64
+"""After a write of a policy or webhook so many requests look for it themselves, and need not wait for the watch."""
+
+
+class Configuration:
+    """What users have registered."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._is_stale = True
+        self._looks = 0
+        self.is_idle = False
+        """Whether nothing is registered, as far as is known."""
+
+        def kept(plural: str, make: Callable[[Mapping[str, Any]], Any]) -> _Kept:
+            return _Kept(CacheFollower(caches.of(resource_named(GROUP, plural))), make)
+
+        self._kinds = {
+            "validatingadmissionpolicies": kept("validatingadmissionpolicies", ValidatingPolicy),
+            "validatingadmissionpolicybindings": kept(
+                "validatingadmissionpolicybindings", _bound_name
+            ),
+            "mutatingadmissionpolicies": kept("mutatingadmissionpolicies", MutatingPolicy),
+            "mutatingadmissionpolicybindings": kept("mutatingadmissionpolicybindings", _bound_name),
+            "validatingwebhookconfigurations": kept("validatingwebhookconfigurations", _webhooks),
+            "mutatingwebhookconfigurations": kept("mutatingwebhookconfigurations", _webhooks),
+        }
+        self._all = NO_CANDIDATES
+        self._candidates: dict[tuple[str, Resource, str], Candidates] = {}
+
+    async def start(self) -> None:
+        for kept in self._kinds.values():
+            await kept.follower.start()
+            kept.follower.listen(self._look_again)
+        self._catch_up()
+
+    def candidates(self, operation: str, resource: Resource, subresource: str) -> Candidates:
+        """Those that may be about such writes."""
+        if self._is_stale or self._looks:
+            self._catch_up()
+        if self._all is NO_CANDIDATES:
+            return NO_CANDIDATES
+        key = (operation, resource, subresource)
+        found = self._candidates.get(key)
+        if found is None:
+            if len(self._candidates) >= MAX_KNOWN:
+                self._candidates.clear()  # custom resources come and go
+            found = self._candidates[key] = self._selected(operation, resource, subresource)
+        return found
+
+    def _selected(self, operation: str, resource: Resource, subresource: str) -> Candidates:
+        is_configuration = resource.group == GROUP
+        skips_policies = resource.group in REVIEW_GROUPS and not resource.is_stored
+        skips_policies |= is_configuration and resource.plural in POLICY_KINDS
+
+        def matching(found: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple(
+                each
+                for each in found
+                if (each.policy if isinstance(each, BoundPolicy) else each).match.may_match(
+                    operation, resource, subresource
+                )
+            )
+
+        policies = NO_CANDIDATES if skips_policies else self._all
+        webhooks = NO_CANDIDATES if is_configuration else self._all
+        return Candidates(
+            matching(policies.mutating_policies),
+            matching(webhooks.mutating_webhooks),
+            matching(policies.validating_policies),
+            matching(webhooks.validating_webhooks),
+        )
+
+    def expect_change(self) -> None:
+        """A policy or webhook is being written on this server."""
+        self._looks = EXPECTED_CHANGES
+        self.is_idle = False
+
+    def _look_again(self) -> None:
+        self._is_stale = True
+        self.is_idle = False
+
+    def _catch_up(self) -> None:
+        self._looks = max(self._looks - 1, 0)
+        news = [kept.follower.news() for kept in self._kinds.values()]
+        if any(changes is None or changes for changes in news):
+            self._read()
+        self._is_stale = False
+        self.is_idle = self._all is NO_CANDIDATES and not self._looks
+
+    def _read(self) -> None:
+        kinds = {plural: kept.read() for plural, kept in self._kinds.items()}
+        self._candidates.clear()
+        found = Candidates(
+            _bound(kinds["mutatingadmissionpolicies"], kinds["mutatingadmissionpolicybindings"]),
+            tuple(hook for hooks in kinds["mutatingwebhookconfigurations"] for hook in hooks),
+            _bound(
+                kinds["validatingadmissionpolicies"], kinds["validatingadmissionpolicybindings"]
+            ),
+            tuple(hook for hooks in kinds["validatingwebhookconfigurations"] for hook in hooks),
+        )
+        self._all = found if any(found) else NO_CANDIDATES
+
+
+class ConfigurationWrites:
+    """Tells the configuration of its own changes, so that a request after the answer sees them."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource.group == GROUP
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        if not attributes.info.dry_run:
+            self._configuration.expect_change()
+        return ADMITTED
+
+
+def _bound_name(document: Mapping[str, Any]) -> tuple[str, Binding]:
+    return (document.get("spec") or {}).get("policyName", ""), read_binding(document)
+
+
+def _bound(policies: list[Any], bindings: list[tuple[str, Binding]]) -> tuple[BoundPolicy, ...]:
+    by_policy: dict[str, list[Binding]] = {}
+    for name, binding in bindings:
+        by_policy.setdefault(name, []).append(binding)
+    return tuple(
+        BoundPolicy(policy, tuple(by_policy[policy.name]))
+        for policy in policies
+        if policy.name in by_policy
+    )
+
+
+def _webhooks(document: Mapping[str, Any]) -> tuple[Webhook, ...]:
+    name = document["metadata"]["name"]
+    return tuple(Webhook(name, hook) for hook in document.get("webhooks") or ())

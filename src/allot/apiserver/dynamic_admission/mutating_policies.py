@@ -1,0 +1,166 @@
+"""Evaluates MutatingAdmissionPolicies: each sees the changes of those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from allot.api.decoding import DecodeError
+from allot.apiserver import api_errors
+from allot.apiserver.dynamic_admission.expressions import CostBudget, Expression, OutOfBudgetError
+from allot.apiserver.dynamic_admission.json_patching import (
+    JsonPatchError,
+    PatchTestError,
+    apply_json_patch,
+)
+from allot.apiserver.dynamic_admission.params import BindingConfigurationError
+from allot.apiserver.dynamic_admission.patch_values import (
+    MutationError,
+    merged_configuration,
+    operations_of,
+)
+from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy, MutatingPolicy
+from allot.apiserver.dynamic_admission.policy_context import PolicyContext
+from allot.apiserver.dynamic_admission.reinvocation import Reinvocation
+from allot.apiserver.dynamic_admission.review_request import (
+    Document,
+    ReviewRequest,
+    StrictError,
+)
+from allot.cel.admission import MATCH_CONDITIONS_BUDGET, POLICY_BUDGET, AdmissionInput
+from allot.cel.values import Value
+from allot.deadline import Deadline
+
+
+class MutatingPolicies:
+    """Applies the policies that may be about a request."""
+
+    def __init__(self, context: PolicyContext, reinvocation: Reinvocation) -> None:
+        self._context = context
+        self._reinvocation = reinvocation
+        self._problems: list[tuple[str, str]] = []
+        self.object: Any = None
+        """The changed object; None if it did not change."""
+
+    async def mutate(self, policies: Sequence[BoundPolicy]) -> ReviewRequest:
+        """The request after all policies; raises `ApiError` if one of them cannot be applied."""
+        for bound in policies:
+            await self._apply(bound)
+        if self._problems:
+            _, reason = self._problems[0]
+            messages = [message for message, _ in self._problems]
+            raise self._context.request.refused(403, reason, messages[0], messages)
+        return self._context.request
+
+    async def _apply(self, bound: BoundPolicy) -> None:
+        context = self._context
+        matched = await context.matched(bound, self._configuration_failed)
+        for binding, version in matched.bindings:
+            try:
+                params = await context.params.collect(
+                    matched.param_resource, binding.param_ref, context.request.namespace
+                )
+            except BindingConfigurationError as error:
+                self._configuration_failed(bound, binding, str(error))
+                continue
+            for given in params:
+                await self._invoke(bound.policy, binding, version, given)
+
+    async def _invoke(
+        self, policy: MutatingPolicy, binding: Binding, version: str, params: Document | None
+    ) -> None:
+        subject = self._context.request.new
+        if subject is None:
+            return
+        metadata = (params or {}).get("metadata") or {}
+        key = (policy.name, binding.name, metadata.get("namespace"), metadata.get("name"))
+        held = await self._conditions_hold(policy, version, params)
+        if isinstance(held, str):
+            self._failed(policy, binding, held, "Invalid")
+            return
+        if not held or not self._reinvocation.should_invoke(key):
+            return
+        before = subject.document(version)
+        for patch_type, expression in policy.mutations:
+            try:
+                await self._mutate(policy, patch_type, expression, version, params)
+            except (MutationError, OutOfBudgetError) as error:
+                self._failed(policy, binding, str(error), "Invalid")
+            except (DecodeError, StrictError) as error:
+                raise api_errors.internal(str(error)) from None
+        after = self._context.request.new
+        if after is not None and after.document(version) != before:
+            self._reinvocation.changed()
+        if policy.is_reinvoked:
+            self._reinvocation.invoked(key)
+
+    async def _conditions_hold(
+        self, policy: MutatingPolicy, version: str, params: Document | None
+    ) -> bool | str:
+        if not policy.conditions:
+            return True
+        given = AdmissionInput(self._context.values.in_version(version, params))
+        try:
+            return await self._context.evaluations.run(
+                lambda deadline: policy.conditions.hold(
+                    given, CostBudget(MATCH_CONDITIONS_BUDGET), deadline
+                )
+            )
+        except OutOfBudgetError as error:
+            return str(error)
+
+    async def _mutate(
+        self,
+        policy: MutatingPolicy,
+        patch_type: str,
+        expression: Expression,
+        version: str,
+        params: Document | None,
+    ) -> None:
+        context = self._context
+        values = context.values.in_version(version, params)
+
+        def evaluate(deadline: Deadline) -> Value:
+            budget = CostBudget(POLICY_BUDGET)
+            given = AdmissionInput(policy.variables.bound(dict(values), budget, deadline))
+            outcome = expression.evaluate(given, budget, deadline)
+            if outcome.error:
+                raise MutationError(outcome.error)
+            return outcome.value
+
+        value = await context.evaluations.run(evaluate)
+        subject = context.request.new
+        assert subject is not None
+        document = subject.document(version)
+        if patch_type == "ApplyConfiguration":
+            patched = merged_configuration(document, subject.kind(version), value)
+        else:
+            try:
+                patched = apply_json_patch(document, operations_of(value))
+            except PatchTestError:
+                return
+            except JsonPatchError as error:
+                raise MutationError(f"JSON Patch: {error}") from None
+        is_strict = patch_type == "JSONPatch"
+        self.object = subject.replaced(patched, version, strict=is_strict)
+        self._context = context.with_object(self.object)
+
+    def _configuration_failed(
+        self, bound: BoundPolicy, binding: Binding | None, problem: str
+    ) -> None:
+        what = "policy" if binding is None else "binding"
+        problem = f"failed to configure {what}: {problem}"
+        self._failed(bound.policy, binding, problem, "Forbidden")
+
+    def _failed(
+        self, policy: MutatingPolicy, binding: Binding | None, problem: str, reason: str
+    ) -> None:
+        if policy.ignores_failures:
+            return
+        if binding is None:
+            message = f"policy '{policy.name}' denied request: {problem}"
+        else:
+            message = (
+                f"policy '{policy.name}' with binding '{binding.name}' denied request: {problem}"
+            )
+        self._problems.append((message, reason))

@@ -1,0 +1,95 @@
+"""What the policies about one request share: its values, its parameters, and what they leave for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from allot.apiserver.audit.annotations import ANNOTATIONS
+from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
+from allot.apiserver.dynamic_admission.matching import Match
+from allot.apiserver.dynamic_admission.params import Params, PolicyConfigurationError
+from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy
+from allot.apiserver.dynamic_admission.review_request import ReviewRequest
+from allot.apiserver.kinds.resources import Resource
+
+
+class Notes:
+    """Warnings for the client, and annotations for the audit log."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def annotate(self, key: str, value: str) -> None:
+        annotations = ANNOTATIONS.get()
+        if annotations is not None:
+            annotations.setdefault(key, value)
+
+
+class Matched(NamedTuple):
+    """The bindings that match a request with the versions they see, and the resource of parameters."""
+
+    bindings: list[tuple[Binding, str]]
+    param_resource: tuple[Resource, str] | None = None
+
+
+ConfigurationFailed = Callable[[BoundPolicy, Binding | None, str], None]
+
+
+class PolicyContext:
+    """One request, for its policies."""
+
+    def __init__(
+        self,
+        request: ReviewRequest,
+        namespace_labels: Mapping[str, str] | None,
+        values: RequestValues,
+        params: Params,
+        evaluations: Evaluations,
+        notes: Notes,
+    ) -> None:
+        self.request = request
+        self._namespace_labels = namespace_labels
+        self.values = values
+        self.params = params
+        self.evaluations = evaluations
+        self.notes = notes
+
+    def with_object(self, new: Any) -> PolicyContext:
+        """The same about a changed object."""
+        request = self.request.with_object(new)
+        return PolicyContext(
+            request,
+            self._namespace_labels,
+            self.values.of(request),
+            self.params,
+            self.evaluations,
+            self.notes,
+        )
+
+    def version_for(self, match: Match) -> str | None:
+        """The version that is seen of the object; None if the request does not match."""
+        return match.version_for(self.request, self._namespace_labels)
+
+    async def matched(self, bound: BoundPolicy, failed: ConfigurationFailed) -> Matched:
+        """What of a policy is about the request; `failed` is told if it cannot be evaluated."""
+        policy = bound.policy
+        version = self.version_for(policy.match)
+        if version is None:
+            return Matched([])
+        resource = None
+        if policy.param_kind is not None:
+            try:
+                resource = self.params.resource(policy.param_kind)
+            except PolicyConfigurationError as error:
+                failed(bound, None, str(error))
+                return Matched([])
+        bindings = [
+            (binding, version)
+            for binding in bound.bindings
+            if binding.match is None or self.version_for(binding.match) is not None
+        ]
+        return Matched(bindings, resource)

@@ -1,0 +1,273 @@
+"""A write as policies and webhooks see it: its object in any version, and the fields of an AdmissionReview's request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.apiserver import api_errors
+from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.api_errors import ApiError, Cause, Details
+from allot.apiserver.kinds.request import RequestInfo
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.kinds.scale import scale_of, with_scale
+from allot.apiserver.watch_cache.codecs import codec_for
+from allot.client.clock import wall_clock
+
+Document = dict[str, Any]
+
+OWN_KINDS: Final = frozenset(("binding", "eviction", "token"))
+"""Subresources that are kinds of their own; their handlers ask for admission themselves."""
+_OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+_WRITE_OPTIONS: Final = ("fieldManager", "fieldValidation")
+
+
+class StrictError(Exception):
+    """A changed object has fields that its kind does not have."""
+
+
+class Subject(Protocol):
+    """The object of a request."""
+
+    def kind(self, version: str) -> GroupVersionKind: ...
+
+    def document(self, version: str) -> Document:
+        """The object in a version of its API group."""
+
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
+        """The object to write instead. Raises `DecodeError`, or `StrictError` if `strict`."""
+
+
+class ObjectSubject:
+    """An object of a resource."""
+
+    def __init__(self, resource: Resource, obj: Any) -> None:
+        self._codec = codec_for(resource)
+        self._resource = resource
+        self._object = obj
+        self._documents: dict[str, Document] = {}
+
+    def kind(self, version: str) -> GroupVersionKind:
+        return self._resource.gvk(version)
+
+    def document(self, version: str) -> Document:
+        found = self._documents.get(version)
+        if found is None:
+            gvk = self.kind(version)
+            body: Document = msgspec.json.decode(self._codec.encode(self._object, version))
+            found = {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **body}
+            revision = self._object.metadata.resource_version
+            if revision:
+                found["metadata"] = {**found["metadata"], "resourceVersion": revision}
+            self._documents[version] = found
+        return found
+
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
+        body = msgspec.json.encode(document)
+        now = wall_clock()
+        if not strict:
+            return self._codec.decode(body, version, now)
+        made, issues = self._codec.decode_strictly(body, version, now)
+        if issues:
+            raise StrictError(f"strict decoding error: {', '.join(issues)}")
+        return made
+
+
+class DocumentSubject:
+    """A document of a kind with one version, such as a Binding."""
+
+    def __init__(self, document: Document, replaced: Callable[[Document], Any]) -> None:
+        self._document = document
+        self._replaced = replaced
+
+    def kind(self, version: str) -> GroupVersionKind:
+        group, number = GroupVersion.parse(self._document["apiVersion"])
+        return GroupVersionKind(group, number, self._document["kind"])
+
+    def document(self, version: str) -> Document:
+        return self._document
+
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
+        return self._replaced(document)
+
+
+class ReviewRequest:
+    """One write."""
+
+    def __init__(
+        self,
+        operation: str,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        new: Subject | None,
+        old: Subject | None,
+        info: RequestInfo,
+        delete_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.operation = operation
+        """CREATE, UPDATE or DELETE."""
+        self.resource = resource
+        self.namespace = namespace
+        """Of a namespace, its own name."""
+        self.name = name
+        self.new = new
+        self.old = old
+        self.info = info
+        self._delete_options = delete_options
+
+    @property
+    def is_about_namespace(self) -> bool:
+        return not self.resource.group and self.resource.plural == "namespaces"
+
+    def with_object(self, new: Any) -> ReviewRequest:
+        """The same request about another object."""
+        subject: Subject
+        if self.info.subresource == "scale":
+            subject = _scale(new)
+        elif isinstance(self.new, DocumentSubject):
+            subject = DocumentSubject(new, lambda document: document)
+        else:
+            subject = ObjectSubject(self.resource, new)
+        return ReviewRequest(
+            self.operation,
+            self.resource,
+            self.namespace,
+            self.name,
+            subject,
+            self.old,
+            self.info,
+            self._delete_options,
+        )
+
+    def labels(self) -> list[Mapping[str, str]]:
+        """The labels of the new and of the old object."""
+        version = self.info.version
+        return [
+            (subject.document(version).get("metadata") or {}).get("labels") or {}
+            for subject in (self.new, self.old)
+            if subject is not None
+        ]
+
+    @cached_property
+    def options(self) -> Document:
+        options: Document = {"kind": _OPTIONS[self.operation], "apiVersion": "meta.k8s.io/v1"}
+        if self._delete_options is not None:
+            return options | dict(self._delete_options)
+        if self.info.dry_run:
+            options["dryRun"] = ["All"]
+        for name in _WRITE_OPTIONS:
+            if self.info.query.get(name):
+                options[name] = self.info.query[name]
+        return options
+
+    def request(self, version: str) -> Document:
+        """The request in an AdmissionReview, about the object in this version; without uid and objects."""
+        info = self.info
+        subject = self.new or self.old
+        assert subject is not None
+        asked, seen = subject.kind(info.version), subject.kind(version)
+        part = info.subresource
+        user: Document = {"username": info.caller.name}
+        if info.caller.uid:
+            user["uid"] = info.caller.uid
+        if info.caller.groups:
+            user["groups"] = list(info.caller.groups)
+        if info.caller.extra:
+            user["extra"] = {name: list(values) for name, values in info.caller.extra.items()}
+        request: Document = {
+            "kind": asdict(seen, "kind"),
+            "resource": self._resource(version),
+            "subResource": part,
+            "requestKind": asdict(asked, "kind"),
+            "requestResource": self._resource(info.version),
+            "requestSubResource": part,
+            "name": self.name,
+            "namespace": self.namespace,
+            "operation": self.operation,
+            "userInfo": user,
+            "dryRun": info.dry_run,
+            "options": self.options,
+        }
+        optional = ("subResource", "requestSubResource", "name", "namespace")
+        return {name: value for name, value in request.items() if value or name not in optional}
+
+    def _resource(self, version: str) -> Document:
+        return {
+            "group": self.resource.group,
+            "version": version,
+            "resource": self.resource.plural,
+        }
+
+    def denied(self, message: str) -> ApiError:
+        """403, in the words of admission plugins."""
+        return api_errors.forbidden(self.resource, self.shown_name, message)
+
+    @property
+    def shown_name(self) -> str:
+        if self.name or self.new is None:
+            return self.name or "Unknown"
+        metadata = self.new.document(self.info.version).get("metadata") or {}
+        return metadata.get("name") or metadata.get("generateName") or "Unknown"
+
+    def refused(self, code: int, reason: str, message: str, causes: list[str]) -> ApiError:
+        """A refusal by policies: the message, and one for each of the causes."""
+        details = Details(
+            self.shown_name,
+            self.resource.group,
+            self.resource.plural,
+            causes=tuple(Cause("", cause) for cause in causes),
+        )
+        return ApiError(code, reason, message, details)
+
+
+def asdict(gvk: GroupVersionKind, last: str) -> Document:
+    return {"group": gvk.group, "version": gvk.version, last: gvk.kind}
+
+
+def review_request(attributes: AdmissionAttributes) -> ReviewRequest:
+    """The request of a write to the registry."""
+    resource, info = attributes.resource, attributes.info
+    namespace, name = attributes.key
+    new, old = attributes.new, attributes.old
+    if not resource.group and resource.plural == "namespaces":
+        namespace = name
+    if attributes.operation == "create":
+        name = new.metadata.name
+    elif info.verb == "deletecollection":
+        name = ""
+    options = attributes.options
+    return ReviewRequest(
+        attributes.operation.upper(),
+        resource,
+        namespace,
+        name,
+        None if new is None else _subject(resource, info, new),
+        None if old is None else _subject(resource, info, old),
+        info,
+        None if options is None else msgspec.to_builtins(options),
+    )
+
+
+def _subject(resource: Resource, info: RequestInfo, obj: Any) -> Subject:
+    return _scale(obj) if info.subresource == "scale" else ObjectSubject(resource, obj)
+
+
+def _scale(workload: Any) -> Subject:
+    return DocumentSubject(scale_of(workload), lambda scale: with_scale(workload, scale))
+
+
+def document_request(
+    resource: Resource,
+    namespace: str,
+    name: str,
+    document: Document,
+    info: RequestInfo,
+) -> ReviewRequest:
+    """The request to create a Binding, an Eviction or a TokenRequest of an object."""
+    subject = DocumentSubject(document, lambda changed: changed)
+    return ReviewRequest("CREATE", resource, namespace, name, subject, None, info)

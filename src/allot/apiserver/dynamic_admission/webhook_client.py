@@ -1,0 +1,221 @@
+"""Calls of webhooks over HTTPS: one POST, bounded in time and in the size of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import ssl
+from contextlib import suppress
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+MAX_RESPONSE: Final = 3 * 1024 * 1024
+"""The largest answer of a webhook, as of a request to the API server."""
+MAX_HEAD: Final = 64 * 1024
+MAX_CALLS: Final = 50
+"""Calls of one webhook at the same time; further ones wait for these."""
+MAX_WAITING: Final = 1_000
+"""Calls that wait for their turn; further ones fail at once."""
+_UNKNOWN_ISSUER: Final = frozenset((18, 19, 20, 21))
+_EXPIRED: Final = frozenset((9, 10))
+_WRONG_NAME: Final = frozenset((62, 64))
+
+
+class WebhookCallError(Exception):
+    """A webhook cannot be called, or its answer cannot be read."""
+
+
+class Endpoint(NamedTuple):
+    """Where a webhook is: the address to connect to, and the name in its certificate and URL."""
+
+    host: str
+    port: int
+    server_name: str
+    path: str
+    url: str
+    """As it is shown in errors."""
+
+
+class WebhookResponse(NamedTuple):
+    """The answer to one call."""
+
+    code: int
+    content_type: str
+    body: bytes
+
+
+class WebhookClient:
+    """Calls webhooks. A call waits while too many others of the same webhook are under way."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._waiting: dict[str, int] = {}
+
+    async def call(
+        self, key: str, endpoint: Endpoint, ca_bundle: str, body: bytes, seconds: float
+    ) -> WebhookResponse:
+        """The response; `WebhookCallError` if there is none in time. `key` names the webhook."""
+        turn = self._turns.setdefault(key, asyncio.Semaphore(MAX_CALLS))
+        waiting = self._waiting.get(key, 0)
+        if turn.locked() and waiting >= MAX_WAITING:
+            raise _failed(endpoint, f"{waiting} other calls are waiting")
+        self._waiting[key] = waiting + 1
+        try:
+            async with asyncio.timeout(seconds):
+                async with turn:
+                    return await self._exchange(endpoint, ca_bundle, body)
+        except TimeoutError:
+            raise _failed(endpoint, "context deadline exceeded") from None
+        finally:
+            self._waiting[key] -= 1
+            if not self._waiting[key]:
+                del self._waiting[key]
+                self._turns.pop(key, None)
+
+    async def _exchange(self, endpoint: Endpoint, ca_bundle: str, body: bytes) -> WebhookResponse:
+        try:
+            context = _tls_context(ca_bundle)
+            reader, writer = await asyncio.open_connection(
+                endpoint.host,
+                endpoint.port,
+                ssl=context,
+                server_hostname=endpoint.server_name,
+                limit=MAX_HEAD,
+            )
+        except ssl.SSLCertVerificationError as error:
+            raise _failed(endpoint, _certificate_problem(error, endpoint)) from None
+        except ssl.SSLError as error:
+            problem = (error.reason or "handshake failed").lower().replace("_", " ")
+            raise _failed(endpoint, f"tls: {problem}") from None
+        except OSError as error:
+            raise _failed(endpoint, _connection_problem(error, endpoint)) from None
+        try:
+            writer.write(_request(endpoint, body))
+            await writer.drain()
+            return await _response(reader)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError) as error:
+            problem = "EOF" if isinstance(error, asyncio.IncompleteReadError) else str(error)
+            raise _failed(endpoint, problem) from None
+        except ValueError as error:
+            raise _failed(endpoint, str(error)) from None
+        finally:
+            writer.transport.abort()
+
+
+def _failed(endpoint: Endpoint, problem: str) -> WebhookCallError:
+    return WebhookCallError(f'Post "{endpoint.url}": {problem}')
+
+
+@lru_cache(maxsize=256)
+def _tls_context(ca_bundle: str) -> ssl.SSLContext:
+    """Trusts the CA bundle (base64 of PEM); the system's authorities if it is empty."""
+    if not ca_bundle:
+        return ssl.create_default_context()
+    try:
+        pem = base64.b64decode(ca_bundle).decode("ascii", "replace")
+        return ssl.create_default_context(cadata=pem)
+    except (binascii.Error, ssl.SSLError, ValueError):
+        raise OSError(
+            "unable to load root certificates: unable to parse bytes as PEM block"
+        ) from None
+
+
+def _certificate_problem(error: ssl.SSLCertVerificationError, endpoint: Endpoint) -> str:
+    code = error.verify_code
+    if code in _UNKNOWN_ISSUER:
+        problem = "certificate signed by unknown authority"
+    elif code in _EXPIRED:
+        problem = "certificate has expired or is not yet valid"
+    elif code in _WRONG_NAME:
+        problem = f"certificate is not valid for {endpoint.server_name}"
+    else:
+        problem = error.verify_message
+    return f"tls: failed to verify certificate: x509: {problem}"
+
+
+def _connection_problem(error: OSError, endpoint: Endpoint) -> str:
+    if error.errno is None:
+        return str(error)
+    place = f"{endpoint.host}:{endpoint.port}"
+    if isinstance(error, ConnectionRefusedError):
+        return f"dial tcp {place}: connect: connection refused"
+    if type(error).__name__ == "gaierror":
+        return f"dial tcp: lookup {endpoint.host}: no such host"
+    return f"dial tcp {place}: connect: {(error.strerror or str(error)).lower()}"
+
+
+def _request(endpoint: Endpoint, body: bytes) -> bytes:
+    head = (
+        f"POST {endpoint.path} HTTP/1.1\r\n"
+        f"Host: {endpoint.server_name}:{endpoint.port}\r\n"
+        "User-Agent: kube-apiserver-admission\r\n"
+        "Accept: application/json, */*\r\n"
+        "Content-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode("latin-1", "replace") + body
+
+
+async def _response(reader: asyncio.StreamReader) -> WebhookResponse:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head[:-4].split(b"\r\n")
+    parts = first.split(b" ", 2)
+    if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
+        raise ValueError("malformed HTTP response")
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(b":") for line in lines)
+    }
+    if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+        body = await _chunks(reader)
+    elif b"content-length" in headers:
+        length = headers[b"content-length"]
+        if not length.isdigit():
+            raise ValueError("malformed HTTP response")
+        body = await _exactly(reader, int(length))
+    else:
+        body = await _all(reader)
+    content_type = headers.get(b"content-type", b"").decode("latin-1")
+    return WebhookResponse(int(parts[1]), content_type, body)
+
+
+async def _exactly(reader: asyncio.StreamReader, length: int) -> bytes:
+    if length > MAX_RESPONSE:
+        raise ValueError(_too_large())
+    return await reader.readexactly(length)
+
+
+async def _all(reader: asyncio.StreamReader) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    with suppress(ssl.SSLError):  # the other end may close without saying so
+        while piece := await reader.read(MAX_HEAD):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_RESPONSE:
+                raise ValueError(_too_large())
+    return b"".join(pieces)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        line = (await reader.readuntil(b"\r\n")).split(b";")[0].strip()
+        try:
+            length = int(line, 16)
+        except ValueError:
+            raise ValueError("malformed HTTP response") from None
+        if not length:
+            return b"".join(pieces)
+        size += max(length, 1)
+        if size > MAX_RESPONSE:
+            raise ValueError(_too_large())
+        pieces.append(await reader.readexactly(length))
+        await reader.readexactly(2)
+
+
+def _too_large() -> str:
+    return f"the response is larger than {MAX_RESPONSE} bytes"

@@ -11,9 +11,9 @@ import kopf
 from kubernetes import client, config
 
 
-@kopf.on.startup()  # type: ignore[arg-type]
+@kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    config.load_kube_config()
+    config.load_kube_config()  # type: ignore[no-untyped-call]
     settings.posting.enabled = False
     settings.persistence.finalizer = "greetings.example.com/operator"
 
@@ -24,7 +24,7 @@ def _text(spec: dict[str, Any]) -> str:
 
 @kopf.on.create("greetings.example.com", "v1", "greetings")  # type: ignore[arg-type]
 def create(spec: Any, name: str, namespace: str, body: Any, **_: Any) -> dict[str, str]:
-    made = {"metadata": {"name": f"{name}-text"}, "data": {"text": _text(spec)}}
+    made: Any = {"metadata": {"name": f"{name}-text"}, "data": {"text": _text(spec)}}
     kopf.adopt(made, owner=body)
     client.CoreV1Api().create_namespaced_config_map(namespace, made)
     return {"text": _text(spec)}
@@ -39,5 +39,5 @@ def update(spec: Any, name: str, namespace: str, **_: Any) -> dict[str, str]:
 
 @kopf.on.delete("greetings.example.com", "v1", "greetings")  # type: ignore[arg-type]
 def delete(name: str, namespace: str, **_: Any) -> None:
-    note = {"metadata": {"name": f"{name}-gone"}}
+    note: Any = {"metadata": {"name": f"{name}-gone"}}
     client.CoreV1Api().create_namespaced_config_map(namespace, note)

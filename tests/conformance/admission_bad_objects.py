@@ -123,6 +123,7 @@ def _policies() -> Iterator[Body]:
         ]
     )
     yield bad(auditAnnotations=[{"key": f"a{n}", "valueExpression": "null"} for n in range(21)])
+    changes: dict[str, Any]
     for changes in (
         {"apiGroups": []},
         {"apiGroups": ["*", "a"]},
@@ -232,6 +233,7 @@ def _mutating() -> Iterator[Body]:
 
 def _webhooks() -> Iterator[Body]:
     service = {"name": "a", "namespace": "b"}
+    changes: dict[str, Any]
     for changes in (
         {"name": ""},
         {"name": "short"},

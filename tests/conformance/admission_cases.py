@@ -127,11 +127,11 @@ MAPS = "/api/v1/namespaces/{ns}/configmaps"
 
 
 def create(name: str = "m", **data: str) -> Request:
-    return Request("POST", MAPS, config_map(name, **data))
+    return Request("POST", MAPS, config_map(name, labels=None, **data))
 
 
 def update(name: str = "m", **data: str) -> Request:
-    return Request("PUT", f"{MAPS}/{name}", config_map(name, **data))
+    return Request("PUT", f"{MAPS}/{name}", config_map(name, labels=None, **data))
 
 
 def delete(name: str = "m") -> Request:

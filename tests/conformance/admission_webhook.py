@@ -202,7 +202,8 @@ class WebhookServer:
 
     def take_review(self) -> dict[str, Any] | None:
         """The last review since the last call."""
-        return self._reviews.pop("last", None)
+        review: dict[str, Any] | None = self._reviews.pop("last", None)
+        return review
 
 
 @contextlib.contextmanager

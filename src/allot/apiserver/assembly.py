@@ -15,10 +15,13 @@ from allot.apiserver.admission.custom_resource_lifecycle import CustomResourceLi
 from allot.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
 from allot.apiserver.admission.escalation import EscalationCheck
+from allot.apiserver.admission.limit_ranger import LimitRanger
 from allot.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from allot.apiserver.admission.node_restriction import NodeRestriction
-from allot.apiserver.admission.priority import Priority
+from allot.apiserver.admission.priority import Priority, SystemPriorityClasses
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
+from allot.apiserver.admission.runtime_classes import RuntimeClassAdmission
+from allot.apiserver.admission.service_accounts import ServiceAccountAdmission
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Auditor
@@ -54,6 +57,7 @@ from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.registry.service_addresses import ServiceAddresses
+from allot.apiserver.registry.system_objects import ensure_system_objects
 from allot.apiserver.registry.token_requests import TokenRequests
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -115,8 +119,12 @@ class ApiServer:
                 node_restriction,
                 NamespaceLifecycle(),
                 CustomResourceLifecycle(self.caches),
+                LimitRanger(self.caches),
+                ServiceAccountAdmission(self.caches),
                 DefaultTolerationSeconds(),
                 Priority(self.caches),
+                SystemPriorityClasses(),
+                RuntimeClassAdmission(self.caches),
                 *plugins,
                 PoolStatusRequestLimit(pool_status_limit),
                 UnknownDriverWarning(self.caches, gates),
@@ -176,6 +184,7 @@ class ApiServer:
             await self._ensure(
                 namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
+        await ensure_system_objects(self.store, self.caches, self.objects.clock)
         await ensure_bootstrap_roles(self.store, self.caches, self._gates, self.objects.clock)
         if self._client_ca:
             await publish_client_ca(self.store, self.caches, self._client_ca, self.objects.clock)

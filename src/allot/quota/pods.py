@@ -64,18 +64,18 @@ def pod_usage(pod: RawObject, now: datetime) -> Amounts:
     if has_ended(pod, now):
         return usage
     usage[PODS] = ONE
-    for name, amount in _peak_resources(pod, "requests").items():
+    for name, amount in peak_resources(pod, "requests").items():
         if name in _COMPUTE or name.startswith(HUGE_PAGES):
             usage[name] = usage[REQUESTS + name] = amount
         elif is_extended(name):
             usage[REQUESTS + name] = amount
-    for name, amount in _peak_resources(pod, "limits").items():
+    for name, amount in peak_resources(pod, "limits").items():
         if name in _COMPUTE:
             usage[LIMITS + name] = amount
     return usage
 
 
-def _peak_resources(pod: RawObject, what: str) -> Amounts:
+def peak_resources(pod: RawObject, what: str) -> Amounts:
     """The peak of the pod's requests or limits.
 
     Containers and sidecars run together; each init container runs beside the sidecars before it. Resources of

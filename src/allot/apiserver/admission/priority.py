@@ -1,12 +1,17 @@
-"""Resolves the priority class of a new pod to its priority and preemption policy."""
+"""Priority classes: that of a new pod is resolved to its priority; those of the system cannot be deleted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import AdmissionAttributes
-from allot.apiserver.defaults.pod_priority import Denied, PriorityClasses, resolve_priority
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.defaults.pod_priority import (
+    SYSTEM_PRIORITIES,
+    Denied,
+    PriorityClasses,
+    resolve_priority,
+)
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named
@@ -33,3 +38,20 @@ class Priority:
         if isinstance(resolved, Denied):
             raise api_errors.forbidden(attributes.resource, attributes.key.name, resolved.message)
         return type(attributes.new)(resolved)
+
+
+class SystemPriorityClasses:
+    """Rejects the deletion of the classes that exist in every cluster."""
+
+    def __init__(self) -> None:
+        self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
+
+    def handles(self, operation: str, resource: Resource) -> bool:
+        return resource is self._classes and operation == "delete"
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        name = attributes.key.name
+        if name in SYSTEM_PRIORITIES:
+            why = "this is a system priority class and cannot be deleted"
+            raise api_errors.forbidden(attributes.resource, name, why)
+        return ADMITTED

@@ -23,6 +23,8 @@ DEFAULT_CAPACITY: Final = {
 KUBELET_VERSION: Final = "v1.38.0"
 STALE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that are removed when the node is ready."""
+DECLARED_FEATURES: Final = ("DRAOptionalNodeOperations",)
+"""What a node with drivers declares: devices that need no calls on the node may be used on it."""
 _SPREAD: Final = 0.2
 
 # type, status, reason, message
@@ -76,6 +78,8 @@ def status_after(
             {"type": "InternalIP", "address": address},
             {"type": "Hostname", "address": node.metadata.name},
         ]
+    if settings.plugin_dir is not None and "declaredFeatures" not in before:
+        status["declaredFeatures"] = list(DECLARED_FEATURES)
     status["nodeInfo"] = {**_node_info(node), **_without_blanks(before.get("nodeInfo") or {})}
     return status if status != before else None
 

@@ -23,7 +23,12 @@ from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import POD_NETWORK, pick_address
 from allot.kubelet.container_behaviour import container_behaviour
 from allot.kubelet.container_events import ContainerEvent, container_events, killing_events
-from allot.kubelet.dra.container_devices import CONTAINER_DEVICES, ContainerError, annotation
+from allot.kubelet.dra.container_devices import (
+    CONTAINER_DEVICES,
+    ContainerError,
+    annotation,
+    described,
+)
 from allot.kubelet.dra.nodes import BY_NODE, DraNodes
 from allot.kubelet.dra.pod_work import Progress
 from allot.kubelet.metrics import KubeletMetrics
@@ -52,6 +57,7 @@ KUBELET: Final = "kubelet"
 FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
 FAILED_UNPREPARE: Final = "FailedUnprepareDynamicResources"
 FAILED: Final = "Failed"
+INJECTED: Final = "DevicesInjected"
 OBSTACLE_SECONDS: Final = 2.0
 """How often the creation of a container is tried again."""
 _BY_CLAIM: Final = "claim that the pod waits for"
@@ -227,6 +233,11 @@ class PodLoop:
         if pod.metadata.annotations.get(CONTAINER_DEVICES) != shown:
             change = {"metadata": {"annotations": {CONTAINER_DEVICES: shown}}}
             pod = await self._client.patch(PODS, key, change)
+            for name, parts in devices.items():
+                note = f"Container {name} gets {described(parts)}"
+                self._recorder_of(pod).event(
+                    reference_to(PODS, pod), NORMAL, INJECTED, "Starting", note
+                )
         return pod, None
 
     def _may_look_at(self, pod: Pod) -> bool:

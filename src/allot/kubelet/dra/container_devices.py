@@ -6,7 +6,7 @@ The pod's annotation `allot.dev/container-devices` shows it, as no container run
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from allot.api.core import Pod
@@ -95,3 +95,8 @@ def _shown(ids: list[str], edits: ContainerEdits) -> dict[str, Any]:
 
 def annotation(devices: Mapping[str, Any]) -> str:
     return json.dumps(devices, sort_keys=True)
+
+
+def described(parts: Mapping[str, Iterable[str]]) -> str:
+    """What one container gets, in one line."""
+    return "; ".join(f"{name} {', '.join(values)}" for name, values in parts.items())

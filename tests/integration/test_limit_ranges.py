@@ -157,7 +157,9 @@ def test_a_quota_counts_the_defaults(cluster: VirtualTimeCluster) -> None:
             "spec": {"hard": {"limits.cpu": "2", "requests.memory": "3Gi"}},
         }
     )
-    cluster.wait_for("ResourceQuota", "quota", lambda quota: quota is not None and quota["status"].get("hard"))
+    cluster.wait_for(
+        "ResourceQuota", "quota", lambda quota: quota is not None and quota["status"].get("hard")
+    )
 
     cluster.apply(a_pod("counted", a_container()))
 

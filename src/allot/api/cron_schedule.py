@@ -73,7 +73,7 @@ class CronSchedule:
     weekdays: _Field
 
     def next_after(self, moment: datetime, zone: tzinfo = UTC) -> datetime | None:
-        """The first time after `moment`, in UTC; None if there is none in the next years."""
+        """The first time after `moment`, in UTC; None without one in the next years."""
         found = (moment + _SECOND).replace(microsecond=0).astimezone(UTC)
         last_year = found.astimezone(zone).year + MAX_YEARS
         while found.astimezone(zone).year <= last_year:

@@ -212,8 +212,8 @@ def _report(item: object, error: Exception) -> None:
     if not isinstance(answer, ClientError):
         log.error("%s failed; retrying", item, exc_info=error)
         return
-    somebody_was_first = isinstance(answer, ApiStatusError) and (
+    was_conflict = isinstance(answer, ApiStatusError) and (
         answer.is_conflict or answer.is_not_found
     )
-    level = logging.INFO if somebody_was_first else logging.WARNING
+    level = logging.INFO if was_conflict else logging.WARNING
     log.log(level, "%s: %s; retrying", item, error)

@@ -370,7 +370,7 @@ def _validate_param_ref(reference: Part, path: FieldPath) -> Iterator[FieldError
 
 
 def validate_policy_status(policy: RawObject) -> Iterator[FieldError]:
-    """The warnings of type checking: each has a text and the field that it is about."""
+    """The warnings of type checking: each has a message and the field that it is about."""
     checking: dict[str, Any] = policy.get("status", "typeChecking", default={})
     path = FieldPath("status") / "typeChecking" / "expressionWarnings"
     for index, warning in enumerate(parts(checking, "expressionWarnings")):

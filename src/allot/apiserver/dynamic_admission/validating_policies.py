@@ -1,4 +1,4 @@
-"""Evaluates ValidatingAdmissionPolicies: decisions, and what becomes of them by the actions of a binding."""
+"""Evaluates ValidatingAdmissionPolicies: decisions, and what happens to them by the actions of a binding."""
 
 from __future__ import annotations
 

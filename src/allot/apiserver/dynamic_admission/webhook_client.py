@@ -55,7 +55,7 @@ class WebhookClient:
     async def call(
         self, key: str, endpoint: Endpoint, ca_bundle: str, body: bytes, seconds: float
     ) -> WebhookResponse:
-        """The response; `WebhookCallError` if there is none in time. `key` names the webhook."""
+        """The response; `WebhookCallError` if none arrives in time. `key` names the webhook."""
         turn = self._turns.setdefault(key, asyncio.Semaphore(MAX_CALLS))
         waiting = self._waiting.get(key, 0)
         if turn.locked() and waiting >= MAX_WAITING:

@@ -189,7 +189,7 @@ class Webhooks:
         return version if held else None
 
     async def _ask(self, hook: Webhook, version: str, *, mutates: bool) -> Verdict:
-        """The verdict. `_FailedCallError` if there is none and failures are ignored, else `ApiError`."""
+        """The verdict. `_FailedCallError` without one if failures are ignored, else `ApiError`."""
         request, notes = self._context.request, self._context.notes
         if request.info.dry_run and hook.has_side_effects:
             raise api_errors.bad_request(

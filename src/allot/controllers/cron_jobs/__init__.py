@@ -1,6 +1,6 @@
 """The CronJob controller: jobs at scheduled times.
 
-`decisions` says which job is due and what becomes of finished ones, `controller` watches and writes. Schedules are in
+`decisions` says which job is due and what happens to finished ones, `controller` watches and writes. Schedules are in
 `allot.api.cron_schedule`.
 """
 

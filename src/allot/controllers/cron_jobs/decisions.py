@@ -116,7 +116,7 @@ def _deadline_seconds(cron_job: RawObject) -> int | None:
 
 
 def seconds_to_next(times: Timetable, now: datetime) -> float | None:
-    """How long to wait for the next scheduled time; None if there is none."""
+    """How long to wait for the next scheduled time; None without one."""
     moment = times.next_after(now)
     return None if moment is None else (moment - now).total_seconds() + NEXT_DELAY_SECONDS
 

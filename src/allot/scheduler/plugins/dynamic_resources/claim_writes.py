@@ -252,10 +252,14 @@ class ClaimWriter:
             found, held = current.status.allocation, claim.status.allocation
             same = found is not None and held is not None and is_same(found, held)
             # Its reservation may have been taken back a moment ago.
-            nobodys = not current.status.reserved_for
+            is_unreserved = not current.status.reserved_for
             if current.metadata.uid != claim.metadata.uid or not same:
                 return current
-            return released(current, pod) if nobodys or is_reserved_for(current, pod) else current
+            return (
+                released(current, pod)
+                if is_unreserved or is_reserved_for(current, pod)
+                else current
+            )
 
         try:
             return await self._queue.write(claim, change)

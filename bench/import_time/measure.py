@@ -1,4 +1,4 @@
-"""What `import allot` and its first uses cost, compared with starting Python.
+"""What `import allot`, its first uses and small commands cost, compared with starting Python.
 
 ./scripts/bench import_time
 """
@@ -9,9 +9,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 ROUNDS = 7
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEVICES = str(EXAMPLES / "base" / "devices.yaml")
+CLAIMS = str(EXAMPLES / "base" / "claims.yaml")
+
+
+def command(*words: str) -> str:
+    """A program that runs an allot command, and prints nothing."""
+    return (
+        "import os, sys; os.dup2(os.open(os.devnull, os.O_WRONLY), 1);"
+        f"sys.argv[1:] = {list(words)!r}; from allot.cli.main import run; run()"
+    )
+
+
 PROGRAMS = {
     "python -c pass": "pass",
     "import allot": "import allot",
@@ -20,6 +34,10 @@ PROGRAMS = {
     "explain": "import allot; allot.Explanation",
     "allot.connect": "import allot; allot.connect",
     "allot.testing": "import allot; allot.testing.RealTimeCluster",
+    "allot --help": command("--help"),
+    "explain --help": command("explain", "--help"),
+    "status -f": command("status", "-f", DEVICES),
+    "explain -f": command("explain", "claim/shared-gpu", "-f", DEVICES, "-f", CLAIMS),
 }
 
 

@@ -224,7 +224,7 @@ def test_detached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pod.json").write_text(json.dumps(POD))
     manifests = ("-f", "template.yaml", "-f", "pod.json")
     try:
-        started = allot("up", "--wait", "--port", "0", "--merge-kubeconfig", *manifests)
+        started = allot("up", "--wait", "-v", "--port", "0", "--merge-kubeconfig", *manifests)
         assert started.returncode == 0, started.stderr
         assert "allot is ready after" in started.stdout
         assert "`allot down` stops it; the state stays in .allot" in started.stdout
@@ -232,6 +232,10 @@ def test_detached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert phase_of(client, "p") == "Running", "--wait has waited for it"
         assert "Pod default/p is on node gpu-server-0 (Running)" in allot("explain", "pod/p").stdout
         assert "gpu.example.com" in allot("status").stdout
+        log = (tmp_path / ".allot" / "up.log").read_text()
+        for done in ("created claim p-gpu-", "bound to node gpu-server-0", "Running on node"):
+            assert f"pod default/p: {done}" in log, "-v says what components do"
+        assert " D " not in log
         merged = yaml.safe_load(user.read_text())
         assert merged["current-context"] == "allot"
         assert {each["name"] for each in merged["contexts"]} == {"work", "allot"}

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     help="How long events are kept after they were last written. 0 keeps them for ever.",
 )
 @audit_options
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def apiserver(
     storage: str,
     data_dir: Path,

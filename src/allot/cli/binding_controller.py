@@ -101,7 +101,7 @@ class Options(NamedTuple):
     help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
 )
 @page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def binding_controller(
     kubeconfig: Path | None,
     context: str | None,

@@ -32,8 +32,10 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 def set_up_logging(verbose: int) -> None:
+    """Log warnings; with one -v also what components do, with two why. Of libraries, only warnings."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    logging.basicConfig(format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    logging.getLogger("allot").setLevel(level)
 
 
 def component_runner() -> asyncio.Runner:

@@ -46,7 +46,7 @@ from allot.rules import RuleSet
 @click.option("--leader-elect-resource-namespace", default="kube-system", show_default=True)
 @click.option("--leader-elect-resource-name", default="allot-controller-manager", show_default=True)
 @page_options(10257, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def controller_manager(
     kubeconfig: Path | None,
     context: str | None,

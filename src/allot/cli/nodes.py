@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 )
 @driver_options
 @page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def nodes(
     kubeconfig: Path | None,
     context: str | None,

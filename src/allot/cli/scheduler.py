@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="DURATION",
     help="How long a decision about one pod may take, all nodes together. DynamicResourcesArgs.filterTimeout limits each node.",
 )
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def scheduler(
     kubeconfig: Path | None,
     context: str | None,

@@ -119,7 +119,7 @@ if TYPE_CHECKING:
 @driver_options
 @audit_options
 @click.option("--separate", is_flag=True, help="Run every component in a separate process.")
-@click.option("-v", "--verbose", count=True, help="Log more (twice: debug).")
+@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def up(
     data_dir: Path,
     port: int,

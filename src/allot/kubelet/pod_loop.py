@@ -169,6 +169,7 @@ class PodLoop:
             if decision.is_gone:
                 options = DeleteOptions(uid=pod.metadata.uid, grace_period_seconds=0)
                 await self._client.delete(PODS, key, options)
+                log.info("pod %s: removed from node %s", key, pod.node_name)
                 return
             if decision.wake_seconds is not None:
                 self._queue.add_after(key, decision.wake_seconds)
@@ -180,6 +181,8 @@ class PodLoop:
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
             self._metrics.status_written(before, wanted)
             self._tell(pod, container_events(before, wanted))
+            if wanted.get("phase") != before.get("phase"):
+                log.info("pod %s: %s on node %s", key, wanted.get("phase"), pod.node_name)
         self._queue.add(key)
 
     def _with_health(self, pod: Pod, decision: PodDecision) -> dict[str, Any] | None:

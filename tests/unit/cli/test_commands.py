@@ -88,6 +88,30 @@ def modules_of(*arguments: str) -> list[str]:
     return done.stderr.decode().splitlines()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "limit", "unneeded"),
+    [
+        (("status", "-f", "examples/base/devices.yaml"), 530, {"aiohttp", "prometheus_client"}),
+        (
+            (
+                *("explain", "claim/shared-gpu", "-f", "examples/base/devices.yaml"),
+                *("-f", "examples/base/claims.yaml"),
+            ),
+            720,
+            {"aiohttp", "importlib.metadata", "uvicorn"},
+        ),
+    ],
+)
+def test_small_questions_import_little(
+    arguments: tuple[str, ...], limit: int, unneeded: set[str]
+) -> None:
+    """Almost all of their time is spent importing; bench/import_time has the seconds."""
+    modules = modules_of(*arguments)
+
+    assert not unneeded & set(modules)
+    assert len(modules) < limit
+
+
 HEAVY = ("aiohttp", "asyncio", "cryptography", "grpc", "prometheus_client", "rich", "yaml")
 LIGHT_COMMANDS = ("explain", "status", "lint", "cel", "allocate", "validate", "down", "completion")
 

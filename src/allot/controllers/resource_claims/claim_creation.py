@@ -176,6 +176,7 @@ class ClaimCreator:
             else:
                 self._metrics.tried_to_create(uses, worked=True)
                 self._created.add(key, uid_of(pod))
+                log.info("pod %s: created claim %s", pod.key, key.name)
                 return key.name
         raise ClaimCreationError(
             f"all generated names up to {key.name} are in use", is_retryable=True

@@ -35,6 +35,7 @@ class PodStatusReporter:
         self._clock = clock
 
     def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        log.info("pod %s: bound to node %s", pod.key, node_name)
         note = f"Successfully assigned {pod.key} to {node_name}"
         self._recorder.event(_reference(pod), NORMAL, "Scheduled", "Binding", note)
 
@@ -82,6 +83,8 @@ class PodStatusReporter:
         `more` is appended to the message. None: not known yet, so a detail in the current condition stays.
         """
         message = with_detail(pod, message, more)
+        log.info("pod %s: %s", pod.key, reason)
+        log.debug("pod %s: %s", pod.key, message)
         self._recorder.event(_reference(pod), WARNING, FAILED_SCHEDULING, "Scheduling", message)
         status = status_change(pod, reason, message, nominated_node, self._clock())
         if status is None:

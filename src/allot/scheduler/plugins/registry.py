@@ -10,8 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allot.client import resources
 from allot.features import EXTENDED_RESOURCE
@@ -42,6 +41,9 @@ from allot.scheduler.plugins.volume_api import InformedVolumeApi
 from allot.scheduler.plugins.volume_binding import VolumeBinding
 from allot.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from allot.scheduler.plugins.volume_zone import VolumeZone
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP: Final = "allot.scheduler_plugins"
 
@@ -159,7 +161,7 @@ class PluginRegistry:
     @classmethod
     def with_installed(cls, specs: Iterable[PluginSpec] = ()) -> PluginRegistry:
         """The registry with the plugins of all installed packages, loaded when they are first used."""
-        return cls(specs, lambda: entry_points(group=ENTRY_POINT_GROUP))
+        return cls(specs, _installed_entry_points)
 
     @cached_property
     def _installed(self) -> Mapping[str, EntryPoint]:
@@ -187,6 +189,12 @@ class PluginRegistry:
     def default_names(self) -> tuple[str, ...]:
         """The plugins that are enabled by default, in order."""
         return tuple(name for name, spec in self._specs.items() if spec.is_default)
+
+
+def _installed_entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # takes longer to load than this module
+
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def _loaded(point: EntryPoint) -> PluginSpec:

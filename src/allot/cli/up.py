@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -239,7 +240,8 @@ async def _run(request: UpRequest, announcer: Announcer) -> None:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if not working.done():
-            click.echo("stopping ...", err=True)
+            # A terminal shows ^C in the line of the cursor.
+            click.echo("\nstopping ..." if sys.stderr.isatty() else "stopping ...", err=True)
             working.cancel()
         with suppress(asyncio.CancelledError):
             await working

@@ -1,0 +1,131 @@
+"""Completion in shells: commands, options, and names of objects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from allot.cli.completion import complete_for_kubectl
+from allot.cli.program import allot as program
+from allot.testing.cluster import ClusterSettings, RealTimeCluster
+
+ROOT = Path(__file__).parents[3]
+
+
+def completed(*words: str) -> list[str]:
+    """What the last word can be completed to."""
+    *before, incomplete = words
+    shell = ShellComplete(program, {}, "allot", "_ALLOT_COMPLETE")
+    return [item.value for item in shell.get_completions(before, incomplete)]
+
+
+def test_commands_and_options() -> None:
+    assert completed("ex") == ["explain"]
+    assert "--kubeconfig" in completed("status", "--kube")
+    assert completed("completion", "b") == ["bash"]
+    assert completed("demo", "50") == ["5075", "5007"]
+
+
+def test_profiles_and_rules() -> None:
+    assert completed("up", "--hardware", "gpu")[0] == "gpu-server"
+    assert completed("nodes", "--hardware", "fab")[0] == "fabric"
+    assert completed("lint", "--ignore", "missing-cl") == ["missing-claim", "missing-class"]
+
+
+def test_objects_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: train}\n---\n"
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: gpus}\n"
+    )
+
+    assert completed("explain", "-f", str(file), "") == ["claim/gpus", "pod/train"]
+    assert completed("explain", "-f", str(file), "pod/") == ["pod/train"]
+    assert completed("explain", "-f", str(file), "pod", "") == ["train"]
+
+
+def test_objects_of_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with RealTimeCluster(tmp_path, ClusterSettings(["gpu-server=1"])) as cluster:
+        cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "train"},
+                "spec": {"containers": [{"name": "c", "image": "example.com/i"}]},
+            }
+        )
+        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+
+        assert completed("explain", "pod/t") == ["pod/train"]
+        assert completed("explain", "-n", "kube-system", "pod/") == []
+        assert "kube-system" in completed("explain", "-n", "kube")
+        assert completed("status", "--node", "gpu") == ["gpu-server-0"]
+        assert completed("status", "--class", "g") == ["gpu.example.com"]
+        assert completed("status", "--driver", "n") == ["nic.example.com"]
+        assert completed("status", "--pool", "gpu-server-0-") == ["gpu-server-0-rdma"]
+        assert completed("status", "--context", "") == ["allot"]
+
+
+def test_no_cluster_completes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nope"))
+
+    assert completed("explain", "pod/") == []
+    assert completed("status", "--context", "") == []
+
+
+def test_kubectl_plugin(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kubectl runs `kubectl_complete-allot`; the last line is a directive of cobra."""
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-allot", "expl"])
+    complete_for_kubectl()
+
+    line, directive = capsys.readouterr().out.splitlines()
+    assert line.split("\t")[0] == "explain"
+    assert directive == ":4"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_are_for_both_programs(shell: str) -> None:
+    script = CliRunner().invoke(program, ["completion", shell]).output
+
+    assert "_ALLOT_COMPLETE" in script
+    assert " allot" in script
+    assert " kubectl-allot" in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not on the PATH")
+def test_bash_completes(tmp_path: Path) -> None:
+    """The script in a real bash, for both names of the program."""
+    for name in ("allot", "kubectl-allot"):
+        path = tmp_path / name
+        path.write_text(
+            f"#!/bin/sh\nexec {sys.executable} -c 'from allot.cli.main import run; run()' \"$@\"\n"
+        )
+        path.chmod(0o755)
+    text = (
+        "source <(allot completion bash)\n"
+        "for COMP_WORDS in x; do :; done\n"
+        "COMP_WORDS=(NAME expl); COMP_CWORD=1\n"
+        "_allot_completion NAME 2>/dev/null || true\n"
+        'echo "${COMPREPLY[@]}"\n'
+        "complete -p allot kubectl-allot\n"
+    )
+    for name in ("allot", "kubectl-allot"):
+        done = subprocess.run(
+            ["bash", "--norc", "-c", text.replace("NAME", name)],
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+        assert done.stdout.splitlines()[0] == "explain", done.stderr
+        assert "kubectl-allot" in done.stdout

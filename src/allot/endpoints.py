@@ -71,7 +71,7 @@ class ComponentEndpoints:
             case ["readyz"]:
                 if self._is_ready():
                     return EndpointResponse(200, TEXT, b"ok")
-                return EndpointResponse(500, TEXT, b"the cluster is still being read\n")
+                return EndpointResponse(500, TEXT, b"informers not synced\n")
             case ["metrics"]:
                 return EndpointResponse(200, METRICS, generate_latest(self._registry()))
         return self.more(parts, authorization)

@@ -29,7 +29,7 @@ def test_a_component_that_starts_is_alive_but_not_ready() -> None:
 
     assert starting.answer("GET", "/livez").code == 200
     assert starting.answer("GET", "/readyz") == EndpointResponse(
-        500, "text/plain; charset=utf-8", b"the cluster is still being read\n"
+        500, "text/plain; charset=utf-8", b"informers not synced\n"
     )
 
 

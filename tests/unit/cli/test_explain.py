@@ -431,7 +431,7 @@ def test_scheduling_gates() -> None:
     found = of_pod(NODE, my_pod(schedulingGates=[{"name": "example.com/quota"}], resourceClaims=[]))
 
     assert found["verdict"] == (
-        "Pod default/pod is not tried by its scheduler: it has scheduling gates: example.com/quota."
+        "Pod default/pod is not being scheduled: it has scheduling gates: example.com/quota."
     )
 
 

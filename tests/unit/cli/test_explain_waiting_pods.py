@@ -69,7 +69,7 @@ def test_a_quota_does_not_allow_the_claim() -> None:
 
     assert found["state"] == "Gated"
     assert found["verdict"] == (
-        "Pod default/pod is not tried by its scheduler: ResourceQuota gpus does not allow the claim"
+        "Pod default/pod is not being scheduled: ResourceQuota gpus does not allow the claim"
         f" from template default/template for its entry gpu: {DEVICES} is limited to 2,"
         f" 1 of it used and 2 asked for. Raise {DEVICES} to 3 in ResourceQuota gpus,"
         " delete claims that are not needed, or ask for less in template default/template."
@@ -139,7 +139,7 @@ def test_what_the_claim_controller_said() -> None:
     found = of_pod(NODE, SLICE, a_template(), event, other, my_pod("pod", FROM_TEMPLATE))
 
     assert found["verdict"] == (
-        "Pod default/pod is not tried by its scheduler: no claim can be made from template"
+        "Pod default/pod is not being scheduled: no claim can be made from template"
         f" default/template for its entry gpu: {why}. Change template default/template or what"
         " refuses the claim; it is tried again."
     )
@@ -173,7 +173,7 @@ def test_a_template_that_does_not_exist(name: str, advice: str) -> None:
     found = of_pod(NODE, a_template(name=name), my_pod("pod", FROM_TEMPLATE))
 
     assert found["verdict"] == (
-        "Pod default/pod is not tried by its scheduler: template default/template does not exist."
+        "Pod default/pod is not being scheduled: template default/template does not exist."
         f" {advice}"
     )
 

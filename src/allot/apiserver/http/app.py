@@ -161,7 +161,7 @@ class App:
             raise
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            return _shown(api_errors.internal("the server made a mistake; see its log"), exchange)
+            return _shown(api_errors.internal("internal error; see the server log"), exchange)
 
     def _describe(self, audited: Audited, exchange: HttpExchange) -> None:
         """What was asked for, of a request that was answered before it was authorized."""

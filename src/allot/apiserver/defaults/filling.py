@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 Data = dict[str, Any]
@@ -66,6 +67,17 @@ def change_each(data: Data, name: str, step: Step) -> Data:
     if all(after is before for after, before in zip(changed, items, strict=True)):
         return data
     return data | {name: changed}
+
+
+@dataclass(frozen=True)
+class PartDefaults:
+    """Defaults that are in one part of an object and do not depend on others."""
+
+    part: str
+    step: Step
+
+    def __call__(self, data: Data) -> Data:
+        return change(data, self.part, self.step)
 
 
 def make(data: Data, name: str, step: Step) -> Data:

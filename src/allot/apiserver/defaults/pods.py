@@ -6,6 +6,7 @@ from typing import Final
 
 from allot.apiserver.defaults.filling import (
     Data,
+    PartDefaults,
     change,
     change_at,
     change_each,
@@ -19,11 +20,6 @@ CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 FILE_MODE: Final = 0o644
 TOKEN_SECONDS: Final = 3600
 GRACE_SECONDS: Final = 30
-
-
-def pod_defaults(pod: Data) -> Data:
-    """A pod: what templates get, and what only running pods need."""
-    return change(pod, "spec", _running_pod_defaults)
 
 
 def template_defaults(owner: Data) -> Data:
@@ -54,6 +50,9 @@ def _running_pod_defaults(spec: Data) -> Data:
             spec = change_each(spec, name, _use_host_ports)
     return change(spec, "resources", lambda resources: _pod_requests(resources, spec))
 
+
+pod_defaults: Final = PartDefaults("spec", _running_pod_defaults)
+"""A pod: what templates get, and what only running pods need."""
 
 # --- containers ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +31,7 @@ from allot.apiserver.http.negotiation import (
     read_body,
     unsupported,
 )
+from allot.apiserver.http.patch_bodies import Patch
 from allot.apiserver.http.requests import (
     ApiRequest,
     WriteOptions,
@@ -133,9 +134,36 @@ class ObjectBodies:
             raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
 
     def read_patched(
-        self, body: bytes, old: Any, target: Target, options: WriteOptions
+        self, patch: Patch, old: Any, target: Target, options: WriteOptions, stored_size: int
     ) -> ReadBody:
-        """The object after a patch of `old`; 422 if it cannot be decoded."""
+        """The object that a patch makes of `old`; 422 if it cannot be decoded.
+
+        Only what the patch touches is decoded. If anything is wrong with it, that is told about the whole object.
+        """
+        codec = codec_for(target.resource)
+        if patch.parts is not None and codec.has_parts(patch.parts, target.version):
+            read = self._read_parts(patch, patch.parts, old, target, stored_size)
+            if read is not None:
+                return read
+        body = patch.applied_to(codec.document(old, target.version))
+        return self._read_whole(body, old, target, options)
+
+    def _read_parts(
+        self, patch: Patch, names: Collection[str], old: Any, target: Target, stored_size: int
+    ) -> ReadBody | None:
+        """`old` with the fields that a patch touches; None if it cannot be applied, or has a mistake."""
+        version, codec = target.version, codec_for(target.resource)
+        try:
+            body = patch.applied_to(codec.parts(old, names, version))
+            if len(body) + stored_size > MAX_VALUES:
+                return None
+            check_type(body, target.resource.gvk(version))
+            obj, issues = codec.with_parts(old, names, body, version, self._clock())
+        except (ApiError, DecodeError):
+            return None
+        return None if issues else ReadBody(with_reset_managers(obj, body, target), [])
+
+    def _read_whole(self, body: bytes, old: Any, target: Target, options: WriteOptions) -> ReadBody:
         resource, version = target.resource, target.version
         check_type(body, resource.gvk(version))
         codec = codec_for(resource)

@@ -21,6 +21,7 @@ from allot.apiserver.registry.patches import (
     json_patch,
     merge_patch,
     strategic_merge_patch,
+    touched_parts,
 )
 from allot.apiserver.schemas.types import type_of
 
@@ -38,6 +39,9 @@ def is_apply_patch(request: ApiRequest) -> bool:
         raise ApiError(error.code, error.reason, error.message) from None
 
 
+_TYPE: Final = frozenset(("kind", "apiVersion"))
+
+
 class Patch:
     """A patch that can be applied again after a write conflict."""
 
@@ -53,6 +57,9 @@ class Patch:
         self._schema = None
         if target.resource.custom is None:
             self._schema = type_of(target.resource.gvk(target.version))
+        parts = None if self.is_apply else touched_parts(self._format, self._body)
+        self.parts = None if parts is None else parts - _TYPE
+        """The top-level fields that it touches; None if these may be all of them."""
 
     @property
     def is_apply(self) -> bool:

@@ -47,7 +47,6 @@ from allot.apiserver.registry.object_store import ObjectStore, Written
 from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
-from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.cooperative import with_pauses
 from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST
 
@@ -103,10 +102,9 @@ class WriteHandlers:
             return await self._apply_configuration(request, target, options)
         warnings: list[str] = []
 
-        def patched(old: Any, _request: WriteRequest) -> Any:
+        def patched(old: Any, write: WriteRequest) -> Any:
             base = old if b"managedFields" in request.body else without_managed_fields(old)
-            document = codec_for(target.resource).document(base, target.version)
-            read = self._bodies.read_patched(patch.applied_to(document), old, target, options)
+            read = self._bodies.read_patched(patch, base, target, options, write.stored_size)
             warnings[:] = read.warnings
             return in_place(read.object, target, verb="patch")
 

@@ -38,7 +38,8 @@ class PodStrategy(RawStrategy):
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from pod_strategy.validate_update(_pod(new), _pod(old), request)
-        yield from _validate_basics(new)
+        if not (request.stored_is_valid and new.get("spec") == old.get("spec")):
+            yield from _validate_basics(new)
 
     def prepare_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest

@@ -136,6 +136,8 @@ def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
 def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     errors = list(validate_metadata_update(pod.metadata, old.metadata))
     errors += _validate_deadline_update(pod, old)
+    if pod.get("spec") == old.get("spec"):
+        return errors
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:
         change = _diff(expected, pod.get("spec"))

@@ -273,7 +273,12 @@ def _compare_entries(
             if not same_value(before, after):
                 modified[f"f:{name}"] = _LEAF
             continue
-        _compare(type_, before, after, _Place(removed, modified, added, f"f:{name}"))
+        below = _Place(removed, modified, added, f"f:{name}")
+        inner = type_.map
+        if inner is None or inner.atomic or not (before.__class__ is after.__class__ is dict):
+            _compare(type_, before, after, below)
+        elif not same_value(before, after):
+            _compare_entries(inner, before, after, below)
     for name, after in new.items():
         if name not in old and (type_ := fields.get(name) or element) is not None:
             added[f"f:{name}"] = everything(type_, after)

@@ -118,6 +118,9 @@ class FieldManager:
         self._schema_changes = schema_changes
         """Whether fields that are atomic now may have been granular when managers were stored."""
         self._not_owned = union(_SERVER_FIELDS, ignored or {})
+        self._ignored_parts = {
+            element.removeprefix("f:") for element, below in (ignored or {}).items() if not below
+        }
         self._updater = Updater(versions, api_version, ignored or {})
 
     # --- update ---
@@ -146,21 +149,42 @@ class FieldManager:
         owners = self._owners_for_update(known, sent)
         if not owners and not is_new:
             return []  # created before managers were tracked
+        if all(owned.api_version == self._api_version for owned in owners.values()):
+            live, new = self._differing_parts(live, new)
         owners = self._after_update(self._whole(live), self._whole(new), owners, manager, now)
         return managers.encode(managers.capped(owners))
 
     def _after_update(
         self, live: Document, new: Document, owners: ManagedFields, name: str, now: str
     ) -> ManagedFields:
-        left, taken = self._updater.update(live, new, owners)
-        taken = difference(taken, _SERVER_FIELDS)
+        manager = self._manager(name, UPDATE)
+        left, changed = self._updater.update(live, new, owners, manager)
+        taken = difference(changed, _SERVER_FIELDS)
+        previous = left.get(manager)
+        if taken is not changed and previous is not None:
+            # Fields of the server have no owner, whatever a client has said.
+            fields = difference(previous.fields, changed)
+            if fields or taken:
+                previous = left[manager] = previous.with_fields(fields)
+            else:
+                del left[manager]
         if not taken:
             return left
-        manager = self._manager(name, UPDATE)
-        previous = left.get(manager)
-        fields = union(taken, previous.fields) if previous else taken
-        left[manager] = Ownership(fields, self._api_version, False, now)
+        if previous is None:
+            left[manager] = Ownership(taken, self._api_version, False, now)
+        else:
+            left[manager] = previous.with_fields(union(previous.fields, taken)).at(now)
         return left
+
+    def _differing_parts(self, live: Document, new: Document) -> tuple[Document, Document]:
+        """Both without the top-level fields that are the same object, or that writes at this endpoint ignore."""
+        ignored = self._ignored_parts
+        names = [name for name in {**live, **new} if name not in ignored]
+        names = [name for name in names if live.get(name, new) is not new.get(name, live)]
+        return (
+            {name: live[name] for name in names if name in live},
+            {name: new[name] for name in names if name in new},
+        )
 
     def _owners_for_update(self, live: Entries, new: Entries) -> ManagedFields:
         """The owners before an update: clients may edit or reset entries; omitted entries are kept."""

@@ -113,18 +113,23 @@ def from_paths(*of: tuple[str, ...]) -> FieldSet:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Members of either; `left` itself if it has all of them."""
     if not left:
         return right
-    if not right:
-        return left
-    found = dict(left)
+    found: FieldSet | None = None
     for element, node in right.items():
-        other = found.get(element)
+        other = left.get(element)
         if other is None:
-            found[element] = node
-        elif other != node:
-            found[element] = _made(is_member(other) or is_member(node), union(other, node))
-    return found
+            merged = node
+        elif other is node or other == node:
+            continue
+        else:
+            merged = _made(is_member(other) or is_member(node), union(other, node))
+            if merged is other:
+                continue
+        found = dict(left) if found is None else found
+        found[element] = merged
+    return left if found is None else found
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:

@@ -66,6 +66,13 @@ class Ownership(NamedTuple):
     entry: dict[str, Any] | None = None
     """The serialized entry, if it has not changed since it was read."""
 
+    def at(self, time: str) -> Ownership:
+        """The same ownership at another time; itself if it is the same."""
+        if time == self.time:
+            return self
+        entry = {**self.entry, "time": time} if self.entry and self.time else None
+        return self._replace(time=time, entry=entry)
+
     def with_fields(self, fields: FieldSet) -> Ownership:
         """The same manager's ownership of other fields; itself if they are the same."""
         return self if fields is self.fields else self._replace(fields=fields, entry=None)

@@ -114,11 +114,18 @@ class Updater:
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
 
     def update(
-        self, live: Document, new: Document, owners: ManagedFields
+        self, live: Document, new: Document, owners: ManagedFields, writer: Manager
     ) -> tuple[dict[Manager, Ownership], FieldSet]:
-        """The other owners after a write, and the fields that the writer owns."""
+        """The owners after a write, and the changed fields, which the writer is going to own."""
         comparison = self._compared(live, new)
-        left = self._disowned(live, new, owners, None, comparison)
+        left = self._disowned(live, new, owners, writer, comparison)
+        mine, removed = left.get(writer), comparison.removed
+        if mine is not None and removed:
+            fields = difference(mine.fields, removed)
+            if fields:
+                left[writer] = mine.with_fields(fields)
+            else:
+                del left[writer]
         return left, comparison.changed
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
@@ -192,7 +199,7 @@ class Updater:
         live: Document,
         new: Document,
         owners: ManagedFields,
-        writer: Manager | None,
+        writer: Manager,
         comparison: Comparison,
         *,
         force: bool = True,

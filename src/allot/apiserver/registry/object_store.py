@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from allot.api.base import replace
 from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Mutated
 from allot.apiserver.api_errors import ApiError
@@ -209,7 +210,8 @@ class ObjectStore:
             if error.key == store_key:
                 raise api_errors.already_exists(resource, key.name) from None
             return None
-        return Written(StoredObject(Entry(store_key, body, revision, revision), codec), [])
+        entry = Entry(store_key, body, revision, revision)
+        return Written(self._caches.written(resource, entry, attributes.new, is_valid=True), [])
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
@@ -283,8 +285,8 @@ class ObjectStore:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
-        request = self._request(info, key.namespace, home)
-        size = info.size + len(stored.entry.value)
+        request = self._request(info, key.namespace, home, stored)
+        size = info.size + request.stored_size
         old = stored.object
         attributes = AdmissionAttributes("update", resource, key, None, old, info)
         new, warnings = await self._updated(attributes, update, request, size)
@@ -312,7 +314,12 @@ class ObjectStore:
         except RevisionConflictError:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
-        return Written(StoredObject(entry, codec), warnings, gone)
+        if gone:
+            return Written(StoredObject(entry, codec), warnings, gone)
+        # At a subresource only a part is validated.
+        is_valid = stored.is_valid or not info.subresource
+        written = self._caches.written(resource, entry, new, is_valid=is_valid)
+        return Written(written, warnings)
 
     async def _updated(
         self,
@@ -332,7 +339,7 @@ class ObjectStore:
         def complete(proposed: Any) -> tuple[Any, list[str]]:
             outcome = update.complete(proposed, old, request)
             new, warnings = _accepted(outcome, resource, key.name)
-            if getattr(new, "spec", None) == getattr(old, "spec", None):
+            if isinstance(new, RawObject) or new.spec == old.spec:
                 return new, warnings
             return new, [*warnings, *rule_warnings(new, self._gates)]
 
@@ -395,7 +402,11 @@ class ObjectStore:
         return Written(StoredObject(entry, codec), warnings)
 
     def _request(
-        self, info: RequestInfo, namespace: str, home: StoredObject | None
+        self,
+        info: RequestInfo,
+        namespace: str,
+        home: StoredObject | None,
+        stored: StoredObject | None = None,
     ) -> WriteRequest:
         return WriteRequest(
             gates=self._gates,
@@ -409,6 +420,8 @@ class ObjectStore:
             namespace_labels=home.object.metadata.labels if home is not None else {},
             new_deadline=new_deadline,
             warnings=[],
+            stored_size=0 if stored is None else len(stored.entry.value),
+            stored_is_valid=stored is not None and stored.is_valid,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.resources import Resource, find, forget_resources, per_resource
@@ -10,7 +10,7 @@ from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.codecs import codec_for, stored_resource
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.watch_cache.window import WINDOW, WINDOW_BYTES, WindowBudget
-from allot.storage.interface import Store
+from allot.storage.interface import Entry, Store
 
 REGISTRY: Final = "registry/"
 
@@ -84,6 +84,23 @@ class Caches:
         cache = self.of(resource)
         await cache.refresh()
         return cache.get(key)
+
+    def written(
+        self, resource: Resource, entry: Entry, obj: Any, *, is_valid: bool
+    ) -> StoredObject:
+        """The object of a write that is in the store: the one in the cache, if the write has arrived there.
+
+        It is not decoded again: `obj` is what was encoded. `is_valid`: all of it has been validated.
+        """
+        cache = self.of(resource)
+        cache.catch_up()
+        stored = cache.get(entry.key)
+        if stored is None or stored.revision != entry.revision:
+            stored = StoredObject(entry, cache.codec)
+        if cache.codec.keeps_written:
+            stored.adopt(obj)
+        stored.is_valid = is_valid
+        return stored
 
     async def namespace(self, name: str) -> StoredObject | None:
         return await self.get(self.namespaces, self.key(self.namespaces, "", name))

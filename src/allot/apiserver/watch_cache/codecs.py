@@ -7,7 +7,7 @@ with its metadata first: then an answer in that version is the stored bytes with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -25,6 +25,7 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write, write_json
 from allot.api.raw import RawObject
 from allot.api.strictness import strict_issues
+from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
@@ -83,6 +84,13 @@ class Codec(ABC):
     def decode_stored(self, body: bytes) -> Any:
         """The object in bytes that `encode` wrote in the storage version."""
 
+    keeps_written = False
+    """Whether `as_stored` makes what `decode_stored` would."""
+
+    def as_stored(self, obj: Any) -> Any:
+        """What `decode_stored` makes of the object after it was encoded."""
+        raise NotImplementedError
+
     @abstractmethod
     def encode(self, obj: Any, version: str) -> bytes:
         """JSON without kind, apiVersion and resourceVersion; metadata first."""
@@ -90,6 +98,23 @@ class Codec(ABC):
     @abstractmethod
     def document(self, obj: Any, version: str) -> dict[str, Any]:
         """The whole object as plain JSON values, for patches. Opaque parts stay `Raw`."""
+
+    def has_parts(self, names: Collection[str], version: str) -> bool:
+        """Whether these top-level fields can be read and replaced without the rest of an object in a version."""
+        return False
+
+    def parts(self, obj: Any, names: Collection[str], version: str) -> dict[str, Any]:
+        """`document` with only these top-level fields."""
+        raise NotImplementedError
+
+    def with_parts(
+        self, obj: Any, names: Collection[str], body: bytes, version: str, now: datetime
+    ) -> tuple[Any, list[str]]:
+        """The object with these top-level fields as they are in `body`, with defaults, and the unknown and duplicate fields of `body`.
+
+        Raises `DecodeError`.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any: ...
@@ -101,6 +126,8 @@ class Codec(ABC):
 
 class TypedCodec(Codec):
     """Kinds of resource.k8s.io: msgspec structs in the hub version."""
+
+    keeps_written = True
 
     def __init__(self, resource: Resource) -> None:
         self._kind = kind = resource.info
@@ -124,6 +151,11 @@ class TypedCodec(Codec):
     def decode_stored(self, body: bytes) -> Any:
         return decode(body, self._hub, self.storage_version)
 
+    def as_stored(self, obj: Any) -> Any:
+        if self.storage_version == HUB:
+            return obj
+        return scheme.to_version(obj, self.resource.gvk(self.storage_version))
+
     def encode(self, obj: Any, version: str) -> bytes:
         if obj.metadata.resource_version:
             obj = replace(obj, metadata=replace(obj.metadata, resource_version=""))
@@ -138,6 +170,26 @@ class TypedCodec(Codec):
         )
         kind, api_version = type_meta(self.resource, version)
         return {"kind": kind, "apiVersion": api_version, **with_lists(plain)}
+
+    def has_parts(self, names: Collection[str], version: str) -> bool:
+        cls = scheme.version_of(self._kind, version).cls
+        return cls is self._hub and all(name in cls.__struct_fields__ for name in names)
+
+    def parts(self, obj: Any, names: Collection[str], version: str) -> dict[str, Any]:
+        versioned = scheme.to_version(obj, self.resource.gvk(version))
+        plain = msgspec.to_builtins(
+            {name: getattr(versioned, name) for name in names},
+            enc_hook=to_builtin,
+            builtin_types=(bytes, Raw),
+        )
+        kind, api_version = type_meta(self.resource, version)
+        return {"kind": kind, "apiVersion": api_version, **with_lists(plain)}
+
+    def with_parts(
+        self, obj: Any, names: Collection[str], body: bytes, version: str, now: datetime
+    ) -> tuple[Any, list[str]]:
+        read, issues = self.decode_strictly(body, version, now)
+        return replace(obj, **{name: getattr(read, name) for name in names}), issues
 
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return replace(obj, metadata=metadata)
@@ -158,6 +210,7 @@ class TypedCodec(Codec):
 class RawCodec(Codec):
     """All other kinds: the JSON they came as, seen through views."""
 
+    keeps_written = True
     view: type[RawObject]
 
     def __init__(self, resource: Resource) -> None:
@@ -182,13 +235,16 @@ class RawCodec(Codec):
         return obj, [str(issue) for issue in issues]
 
     def _from_document(self, data: Mapping[str, Any], body: bytes, version: str) -> RawObject:
+        return self._with_defaults(self._cleaned(data, body, version), version)
+
+    def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
+        """The document in `body` without nulls and empty values; raises `DecodeError` if types do not match."""
         gvk = self.resource.gvk(version)
         problem = type_errors(data, gvk)
         if problem is not None:
             raise problem
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
-        cleaned = without_empty_values(cleaned, body, gvk)
-        return self._with_defaults(cleaned, version)
+        return without_empty_values(cleaned, body, gvk)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
         # Messages have no fields of other types and no nulls.
@@ -209,6 +265,15 @@ class RawCodec(Codec):
     def decode_stored(self, body: bytes) -> RawObject:
         return self.view({**msgspec.json.decode(body), **self._type_meta})
 
+    def as_stored(self, obj: RawObject) -> RawObject:
+        data = dict(obj.data)
+        metadata = data.pop("metadata", {})
+        for name in self._type_meta:
+            del data[name]
+        stored = self.view({"metadata": metadata, **data, **self._type_meta})
+        stored.__dict__["metadata"] = obj.metadata
+        return stored
+
     def encode(self, obj: RawObject, version: str) -> bytes:
         data = self._from_storage(dict(obj.data), version)
         metadata = {
@@ -221,10 +286,33 @@ class RawCodec(Codec):
 
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
         data = self._from_storage(dict(obj.data), version)
-        metadata = dict(data.get("metadata") or {})
-        data["metadata"] = metadata
+        data.setdefault("metadata", {})
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
+
+    def has_parts(self, names: Collection[str], version: str) -> bool:
+        return True
+
+    def parts(self, obj: RawObject, names: Collection[str], version: str) -> dict[str, Any]:
+        kind, api_version = type_meta(self.resource, version)
+        found = {"kind": kind, "apiVersion": api_version}
+        data = obj.data
+        return found | {name: data[name] for name in names if name in data}
+
+    def with_parts(
+        self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
+    ) -> tuple[RawObject, list[str]]:
+        document = RawObject.from_json(body).data
+        read = self._cleaned(document, body, version)
+        issues = unknown_fields(body, self.resource.gvk(version), document)
+        for name in names:
+            obj = obj.with_value(read.get(name), name)
+        defaults = self.resource.defaults
+        if not isinstance(defaults, PartDefaults) or defaults.part in names:
+            data = dict(obj.data)
+            filled = defaults(data)
+            obj = obj if filled is data else self.view(filled)
+        return obj, [str(issue) for issue in issues]
 
     def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         return obj.with_metadata(metadata)
@@ -250,6 +338,9 @@ class EventCodec(RawCodec):
 
     def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.from_core(data)
+
+    def has_parts(self, names: Collection[str], version: str) -> bool:
+        return False  # in the other version fields have other names
 
     @property
     def _group_version(self) -> GroupVersion:

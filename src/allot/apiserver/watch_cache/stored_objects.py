@@ -17,12 +17,15 @@ _PROTOBUF: Final = "protobuf"
 class StoredObject:
     """Shared by all readers: gets, lists, and watches of the change that stored it."""
 
-    __slots__ = ("_bodies", "_object", "codec", "entry")
+    __slots__ = ("_bodies", "_object", "_written", "codec", "entry", "is_valid")
 
     def __init__(self, entry: Entry, codec: Codec) -> None:
         self.entry = entry
         self.codec = codec
+        self.is_valid = False
+        """Whether this server validated the whole object before it was stored."""
         self._object: Any = None
+        self._written: Any = None
         self._bodies: dict[Hashable, bytes] | None = None
 
     @property
@@ -38,12 +41,26 @@ class StoredObject:
         """The object with its resourceVersion; decoded when it is first asked for."""
         found = self._object
         if found is None:
-            obj = self.codec.decode_stored(self.entry.value)
-            version = str(self.entry.revision)
-            metadata = replace(obj.metadata, resource_version=version)
+            is_kept = self._written is not None
+            if is_kept:
+                obj = self.codec.as_stored(self._written)
+            else:
+                obj = self.codec.decode_stored(self.entry.value)
+            metadata = replace(obj.metadata, resource_version=str(self.entry.revision))
             found = self._object = self.codec.with_metadata(obj, metadata)
-            REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
+            self._written = None
+            if not is_kept:
+                self._keep_decoded()
         return found
+
+    def adopt(self, obj: Any) -> None:
+        """Keep the object that was encoded, so that it is not decoded again."""
+        if self._object is None:
+            self._written = obj
+            self._keep_decoded()
+
+    def _keep_decoded(self) -> None:
+        REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
 
     def body(self, codec: Codec, version: str) -> bytes:
         """JSON in a version, without kind and apiVersion, as a list item."""
@@ -95,7 +112,7 @@ class StoredObject:
 
     def forget(self, form: Hashable) -> None:
         if form == _DECODED:
-            self._object = None
+            self._object = self._written = None
         elif self._bodies is not None:
             self._bodies.pop(form, None)
 

@@ -140,9 +140,9 @@ def test_a_get(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 570, id="ConfigMap"),
-        pytest.param(CLAIMS, 660, id="claim"),
-        pytest.param(PODS, 1060, id="pod"),
+        pytest.param(MAPS, 590, id="ConfigMap"),
+        pytest.param(CLAIMS, 675, id="claim"),
+        pytest.param(PODS, 1100, id="pod"),
     ],
 )
 def test_a_create(path: str, bound: int) -> None:
@@ -153,9 +153,9 @@ def test_a_create(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 910, id="ConfigMap"),
-        pytest.param(CLAIMS, 1190, id="claim"),
-        pytest.param(PODS, 1500, id="pod"),
+        pytest.param(MAPS, 880, id="ConfigMap"),
+        pytest.param(CLAIMS, 980, id="claim"),
+        pytest.param(PODS, 960, id="pod"),
     ],
 )
 def test_a_merge_patch(path: str, bound: int) -> None:

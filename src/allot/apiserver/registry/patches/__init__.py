@@ -10,5 +10,13 @@ from allot.apiserver.registry.patches.errors import PatchError
 from allot.apiserver.registry.patches.json_patches import json_patch
 from allot.apiserver.registry.patches.merge_patches import merge_patch
 from allot.apiserver.registry.patches.strategic import strategic_merge_patch
+from allot.apiserver.registry.patches.touched_parts import touched_parts
 
-__all__ = ["PatchError", "decode_document", "json_patch", "merge_patch", "strategic_merge_patch"]
+__all__ = [
+    "PatchError",
+    "decode_document",
+    "json_patch",
+    "merge_patch",
+    "strategic_merge_patch",
+    "touched_parts",
+]

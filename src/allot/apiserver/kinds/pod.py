@@ -11,6 +11,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.defaults.pods import pod_defaults
 from allot.apiserver.kinds import pod_strategy
 from allot.apiserver.kinds.definition import BINDING, EVICTION, STATUS, KindDefinition
+from allot.apiserver.kinds.known_valid import KnownValid
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.pods import PODS
@@ -38,8 +39,7 @@ class PodStrategy(RawStrategy):
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from pod_strategy.validate_update(_pod(new), _pod(old), request)
-        if not (request.stored_is_valid and new.get("spec") == old.get("spec")):
-            yield from _validate_basics(new)
+        yield from _validate_basics(new)
 
     def prepare_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
@@ -56,8 +56,12 @@ def _pod(obj: RawObject) -> Pod:
     return obj if isinstance(obj, Pod) else Pod(obj.data)
 
 
+_valid_specs: Final = KnownValid()
+
+
 def _validate_basics(new: RawObject) -> Iterator[FieldError]:
-    yield from validate_pod_basics(new.get("spec", default={}), FieldPath("spec"))
+    spec = new.get("spec", default={})
+    return _valid_specs.errors(spec, lambda: validate_pod_basics(spec, FieldPath("spec")))
 
 
 _SELECTABLE: Final = (

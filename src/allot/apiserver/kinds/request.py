@@ -69,8 +69,6 @@ class WriteRequest(NamedTuple):
     """Takes warnings of the validation, which come also if the object is refused."""
     stored_size: int = 0
     """The bytes of the stored object, if there is one."""
-    stored_is_valid: bool = False
-    """Whether this server has validated the stored object, so that what an update leaves as it is need not be validated again."""
 
     @property
     def context(self) -> Context:

@@ -18,6 +18,7 @@ from allot.apiserver.kinds.claim_fields import (
     drop_disabled_status_fields,
 )
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
+from allot.apiserver.kinds.known_valid import KnownValid
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
@@ -26,7 +27,8 @@ from allot.validation.claim_status import (
     validate_claim_status_update,
 )
 from allot.validation.fields import FieldError, forbidden
-from allot.validation.resource_claim import SPEC, validate_claim, validate_claim_update
+from allot.validation.metadata import validate_metadata
+from allot.validation.resource_claim import SPEC, validate_claim_spec, validate_claim_update
 
 
 def validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> Iterator[FieldError]:
@@ -48,6 +50,9 @@ def flat_request_path(path: str) -> str:
     return _in_exactly.sub(r"\1", path)
 
 
+_valid_specs: Final = KnownValid()
+
+
 class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     """The spec is written once; the status belongs to the scheduler, controllers and drivers."""
 
@@ -56,8 +61,12 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         return replace(new, spec=spec, status=ResourceClaimStatus())
 
     def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
-        yield from validate_admin_access(new.spec, request)
-        yield from validate_claim(new, request.context)
+        spec, context = new.spec, request.context
+        yield from validate_admin_access(spec, request)
+        yield from validate_metadata(new.metadata, namespaced=True)
+        yield from _valid_specs.errors(
+            spec, lambda: validate_claim_spec(spec, SPEC, context), context
+        )
 
     def prepare_update(
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest

@@ -211,7 +211,7 @@ class ObjectStore:
                 raise api_errors.already_exists(resource, key.name) from None
             return None
         entry = Entry(store_key, body, revision, revision)
-        return Written(self._caches.written(resource, entry, attributes.new, is_valid=True), [])
+        return Written(self._caches.written(resource, entry, attributes.new), [])
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
@@ -285,8 +285,9 @@ class ObjectStore:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
-        request = self._request(info, key.namespace, home, stored)
-        size = info.size + request.stored_size
+        stored_size = len(stored.entry.value)
+        request = self._request(info, key.namespace, home, stored_size)
+        size = info.size + stored_size
         old = stored.object
         attributes = AdmissionAttributes("update", resource, key, None, old, info)
         new, warnings = await self._updated(attributes, update, request, size)
@@ -316,10 +317,7 @@ class ObjectStore:
         entry = Entry(stored.key, body, revision, stored.entry.created)
         if gone:
             return Written(StoredObject(entry, codec), warnings, gone)
-        # At a subresource only a part is validated.
-        is_valid = stored.is_valid or not info.subresource
-        written = self._caches.written(resource, entry, new, is_valid=is_valid)
-        return Written(written, warnings)
+        return Written(self._caches.written(resource, entry, new), warnings)
 
     async def _updated(
         self,
@@ -406,7 +404,7 @@ class ObjectStore:
         info: RequestInfo,
         namespace: str,
         home: StoredObject | None,
-        stored: StoredObject | None = None,
+        stored_size: int = 0,
     ) -> WriteRequest:
         return WriteRequest(
             gates=self._gates,
@@ -420,8 +418,7 @@ class ObjectStore:
             namespace_labels=home.object.metadata.labels if home is not None else {},
             new_deadline=new_deadline,
             warnings=[],
-            stored_size=0 if stored is None else len(stored.entry.value),
-            stored_is_valid=stored is not None and stored.is_valid,
+            stored_size=stored_size,
         )
 
 

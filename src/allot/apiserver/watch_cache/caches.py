@@ -85,12 +85,10 @@ class Caches:
         await cache.refresh()
         return cache.get(key)
 
-    def written(
-        self, resource: Resource, entry: Entry, obj: Any, *, is_valid: bool
-    ) -> StoredObject:
+    def written(self, resource: Resource, entry: Entry, obj: Any) -> StoredObject:
         """The object of a write that is in the store: the one in the cache, if the write has arrived there.
 
-        It is not decoded again: `obj` is what was encoded. `is_valid`: all of it has been validated.
+        It is not decoded again: `obj` is what was encoded.
         """
         cache = self.of(resource)
         cache.catch_up()
@@ -99,7 +97,6 @@ class Caches:
             stored = StoredObject(entry, cache.codec)
         if cache.codec.keeps_written:
             stored.adopt(obj)
-        stored.is_valid = is_valid
         return stored
 
     async def namespace(self, name: str) -> StoredObject | None:

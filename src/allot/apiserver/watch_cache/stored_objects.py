@@ -17,13 +17,11 @@ _PROTOBUF: Final = "protobuf"
 class StoredObject:
     """Shared by all readers: gets, lists, and watches of the change that stored it."""
 
-    __slots__ = ("_bodies", "_object", "_written", "codec", "entry", "is_valid")
+    __slots__ = ("_bodies", "_object", "_written", "codec", "entry")
 
     def __init__(self, entry: Entry, codec: Codec) -> None:
         self.entry = entry
         self.codec = codec
-        self.is_valid = False
-        """Whether this server validated the whole object before it was stored."""
         self._object: Any = None
         self._written: Any = None
         self._bodies: dict[Hashable, bytes] | None = None

@@ -140,9 +140,9 @@ def test_a_get(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 590, id="ConfigMap"),
-        pytest.param(CLAIMS, 675, id="claim"),
-        pytest.param(PODS, 1100, id="pod"),
+        pytest.param(MAPS, 600, id="ConfigMap"),
+        pytest.param(CLAIMS, 620, id="claim"),
+        pytest.param(PODS, 975, id="pod"),
     ],
 )
 def test_a_create(path: str, bound: int) -> None:

@@ -36,10 +36,10 @@ Scenario = tuple[Step, ...]
 
 def crd(schema: Any = None, *, versions: Any = None, **spec: Any) -> dict[str, Any]:
     """A CRD of namespaced Widgets."""
-    version = {"name": "v1", "served": True, "storage": True}
+    version: dict[str, Any] = {"name": "v1", "served": True, "storage": True}
     if schema is None:
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    extra: dict[str, object] = {
+    extra: dict[str, Any] = {
         name: spec.pop(name)
         for name in ("subresources", "additionalPrinterColumns", "selectableFields")
         if name in spec

@@ -48,6 +48,11 @@ class CustomResourceDefinition(RawObject):
         return next((name for name in names if isinstance(name, str)), "")
 
     @property
+    def has_webhook(self) -> bool:
+        """Whether objects are converted between versions by a webhook."""
+        return bool(self.get("spec", "conversion", "strategy") == "Webhook")
+
+    @property
     def is_namespaced(self) -> bool:
         return bool(self.get("spec", "scope") == "Namespaced")
 

@@ -92,6 +92,8 @@ class Handlers:
     ) -> Response:
         """The answer to anything but a watch."""
         custom = target.resource.custom
+        if custom is not None and custom.conversion_problem:
+            raise api_errors.internal(custom.conversion_problem)
         if custom is not None and custom.deprecation and not warned:
             return await _with_warning(
                 custom.deprecation, self.handle(request, target, verb, warned=True)
@@ -145,6 +147,9 @@ class Handlers:
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
+        custom = target.resource.custom
+        if custom is not None and custom.conversion_problem:
+            raise api_errors.internal(custom.conversion_problem)
         accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
         selection = selection_for(request, target)
         options = watch_options(request)

@@ -192,6 +192,8 @@ class Watcher:
                 async for chunk in _chunks(self._lines(changes)):
                     yield chunk
                 continue
+            if self._cache.is_closed:
+                return
             due = next_bookmark if self._options.bookmarks else self._deadline
             if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
                 next_bookmark = loop.time() + BOOKMARK_SECONDS
@@ -214,11 +216,7 @@ class Watcher:
 
     @property
     def _is_over(self) -> bool:
-        return (
-            self._stopped
-            or self._cache.is_closed
-            or asyncio.get_running_loop().time() >= self._deadline
-        )
+        return self._stopped or asyncio.get_running_loop().time() >= self._deadline
 
     def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
         """A line for each change, empty if it is not to be seen."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allot.api.custom_resources import CustomResourceDefinition
 from allot.api.versions import version_order
@@ -13,6 +13,9 @@ from allot.validation.structural.schemas import Schema
 
 if TYPE_CHECKING:
     from allot.apiserver.kinds.resources import Resource
+
+
+NO_WEBHOOKS: Final = "this server does not call conversion webhooks"
 
 
 class ScalePaths(NamedTuple):
@@ -68,6 +71,18 @@ class CustomVersion:
     def status_rules(self) -> RuleSet | None:
         schema = self.status_schema
         return RuleSet(schema) if schema is not None and schema.has_rules_below else None
+
+    @property
+    def conversion_problem(self) -> str:
+        """Why objects cannot be converted to this version; empty if they can be."""
+        kind = self.kind
+        if not kind.definition.has_webhook or self.name == kind.storage_version:
+            return ""
+        group, name = kind.definition.group, kind.definition.names.get("kind", "")
+        return (
+            f"conversion webhook for {group}/{self.name}, Kind={name} failed: {NO_WEBHOOKS}; use "
+            f"{group}/{kind.storage_version}, the version in which objects are stored"
+        )
 
     @property
     def deprecation(self) -> str:

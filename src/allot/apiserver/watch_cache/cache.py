@@ -106,6 +106,12 @@ class ObjectChange:
         self._lines[form] = line
         REPRESENTATIONS.keep(self, form, len(line))
 
+    @property
+    def codec(self) -> Codec:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.codec
+
     def forget(self, form: Hashable) -> None:
         if self._lines is not None:
             self._lines.pop(form, None)

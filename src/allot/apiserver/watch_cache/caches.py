@@ -8,6 +8,7 @@ from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.resources import Resource, find, forget_resources, per_resource
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.codecs import codec_for, stored_resource
+from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.watch_cache.window import WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import Entry, Store
@@ -53,6 +54,8 @@ class Caches:
         if found is not None:
             self._budget.remove(found)
             await found.close()
+            codec = found.codec
+            REPRESENTATIONS.discard(lambda owner: owner.codec is codec)
         forget_resources()
 
     @property

@@ -114,7 +114,7 @@ class CustomCodec(Codec):
         version = self._versions.get(written, self._storage)
         data = prune(data, version.schema, is_root=True)
         data = with_defaults(data, version.schema)
-        if version is not self._storage:
+        if version is not self._storage and not self._version.kind.definition.has_webhook:
             data = prune(data, self._storage.schema, is_root=True)
         return RawObject({**data, **self._type_meta(self._storage.name)})
 

@@ -7,7 +7,7 @@ alive until its representations are evicted, so the size of the owner counts, to
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final, Protocol
 
@@ -19,6 +19,10 @@ OVERHEAD: Final = 512
 
 
 class Owner(Protocol):
+    @property
+    def codec(self) -> object:
+        """How it is read and written."""
+
     def forget(self, form: Hashable) -> None:
         """Drop a representation, if it is kept."""
 
@@ -42,6 +46,18 @@ class RepresentationBudget:
                 oldest, dropped, freed = self._kept.popleft()
                 oldest.forget(dropped)
                 self.bytes -= freed
+
+    def discard(self, is_unwanted: Callable[[Owner], bool]) -> None:
+        """Forget the representations of some owners, and the owners with them."""
+        with self._lock:
+            kept = deque[tuple[Owner, Hashable, int]]()
+            for owner, form, cost in self._kept:
+                if is_unwanted(owner):
+                    owner.forget(form)
+                    self.bytes -= cost
+                else:
+                    kept.append((owner, form, cost))
+            self._kept = kept
 
 
 REPRESENTATIONS: Final = RepresentationBudget()

@@ -123,7 +123,7 @@ def _policies() -> Iterator[Body]:
         ]
     )
     yield bad(auditAnnotations=[{"key": f"a{n}", "valueExpression": "null"} for n in range(21)])
-    changes: dict[str, Any]
+    changes: Body
     for changes in (
         {"apiGroups": []},
         {"apiGroups": ["*", "a"]},
@@ -232,8 +232,8 @@ def _mutating() -> Iterator[Body]:
 
 
 def _webhooks() -> Iterator[Body]:
-    service = {"name": "a", "namespace": "b"}
-    changes: dict[str, Any]
+    service: Body = {"name": "a", "namespace": "b"}
+    changes: Body
     for changes in (
         {"name": ""},
         {"name": "short"},

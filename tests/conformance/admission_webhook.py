@@ -202,8 +202,8 @@ class WebhookServer:
 
     def take_review(self) -> dict[str, Any] | None:
         """The last review since the last call."""
-        review: dict[str, Any] | None = self._reviews.pop("last", None)
-        return review
+        last: dict[str, Any] | None = self._reviews.pop("last", None)
+        return last
 
 
 @contextlib.contextmanager

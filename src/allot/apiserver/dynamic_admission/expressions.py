@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -16,7 +15,7 @@ from allot.apiserver.auth.authentication import (
 )
 from allot.apiserver.auth.authorization import Attributes, Authorizer
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
-from allot.apiserver.pacing import HUGE, Workers
+from allot.apiserver.pacing import HUGE, Workers, cpu_deadline
 from allot.cel import CelCompileError, types
 from allot.cel.admission import (
     AdmissionInput,
@@ -36,7 +35,7 @@ from allot.deadline import Deadline, DeadlineExceededError
 INLINE_SECONDS: Final = 0.005
 """The time after which an evaluation goes on in a thread."""
 EVALUATION_SECONDS: Final = 5.0
-"""The time limit of the expressions of one policy, for one request."""
+"""CPU time of the expressions of one policy, for one request."""
 OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
@@ -282,22 +281,11 @@ class Evaluations:
     async def run(self, evaluate: Callable[[Deadline], T]) -> T:
         """What `evaluate` returns, which may be called twice. `OutOfBudgetError` after the time limit."""
         try:
-            return evaluate(deadline_after(INLINE_SECONDS))
+            return evaluate(cpu_deadline(INLINE_SECONDS))
         except DeadlineExceededError:
             pass
         try:
-            deadline = deadline_after(EVALUATION_SECONDS)
-            return await self._workers.run(HUGE, lambda: evaluate(deadline))
+            # The time of the thread that evaluates counts.
+            return await self._workers.run(HUGE, lambda: evaluate(cpu_deadline(EVALUATION_SECONDS)))
         except DeadlineExceededError:
             raise OutOfBudgetError(INTERRUPTED) from None
-
-
-def deadline_after(seconds: float) -> Deadline:
-    """A deadline from now on."""
-    end = time.monotonic() + seconds
-
-    def check() -> None:
-        if time.monotonic() > end:
-            raise DeadlineExceededError
-
-    return check

@@ -121,10 +121,12 @@ class Match(NamedTuple):
         )
 
     def _versions(self, request: ReviewRequest) -> Iterator[str]:
-        asked = request.info.version
+        asked, resource = request.info.version, request.resource
         yield asked
         if not self.is_exact:
-            yield from (version for version in request.resource.versions if version != asked)
+            custom = resource.custom
+            versions = resource.versions if custom is None else tuple(custom.kind.versions)
+            yield from (version for version in versions if version != asked)
 
 
 def read_match(resources: Mapping[str, Any], *, matches_all: bool = False) -> Match:

@@ -133,7 +133,8 @@ class MutatingPolicies:
         assert subject is not None
         document = subject.document(version)
         if patch_type == "ApplyConfiguration":
-            patched = merged_configuration(document, subject.kind(version), value)
+            type_ = subject.value_type(version)
+            patched = merged_configuration(document, subject.kind(version), type_, value)
         else:
             try:
                 patched = apply_json_patch(document, operations_of(value))

@@ -7,11 +7,9 @@ from typing import Any, cast
 
 from allot.api.identities import GroupVersionKind
 from allot.apiserver.dynamic_admission.review_request import Document
-from allot.apiserver.managed_fields.kind_schemas import value_type
 from allot.apiserver.managed_fields.merging import MergeError, merge
 from allot.apiserver.managed_fields.validation import type_problems
 from allot.apiserver.managed_fields.value_types import ListType, MapType, ValueType
-from allot.apiserver.schemas.types import type_of
 from allot.cel.library.patches import OBJECT, JsonPatchValue, ObjectValue
 from allot.cel.values import CelList, Optional, Value, elements, from_key, is_list
 
@@ -94,16 +92,16 @@ def _fields(fields: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
         yield name, value
 
 
-def merged_configuration(document: Document, gvk: GroupVersionKind, value: Value) -> Document:
-    """The document with the fields of an apply configuration."""
+def merged_configuration(
+    document: Document, gvk: GroupVersionKind, type_: ValueType | None, value: Value
+) -> Document:
+    """The document, of this kind and type, with the fields of an apply configuration."""
     if not isinstance(value, ObjectValue):
         raise MutationError("unsupported return type from ApplyConfiguration expression")
     _check_names(value, OBJECT)
     configuration = plain(value) | {"kind": gvk.kind, "apiVersion": str(gvk.group_version)}
-    schema = type_of(gvk)
-    if schema is None:
+    if type_ is None:
         raise MutationError(f"error applying patch: no schema for {gvk.kind}")
-    type_ = value_type(schema.name)
     problems = list(type_problems(type_, configuration))
     if problems:
         shown = problems[0] if len(problems) == 1 else "\n".join(("errors:", *problems))

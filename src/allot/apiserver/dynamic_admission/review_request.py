@@ -15,6 +15,10 @@ from allot.apiserver.api_errors import ApiError, Cause, Details
 from allot.apiserver.kinds.request import RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.kinds.scale import scale_of, with_scale
+from allot.apiserver.managed_fields.custom_schemas import custom_value_type
+from allot.apiserver.managed_fields.kind_schemas import value_type
+from allot.apiserver.managed_fields.value_types import ValueType
+from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.clock import wall_clock
 
@@ -37,6 +41,9 @@ class Subject(Protocol):
 
     def document(self, version: str) -> Document:
         """The object in a version of its API group."""
+
+    def value_type(self, version: str) -> ValueType | None:
+        """How documents are merged; None if that is not known."""
 
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         """The object to write instead. Raises `DecodeError`, or `StrictError` if `strict`."""
@@ -66,6 +73,12 @@ class ObjectSubject:
             self._documents[version] = found
         return found
 
+    def value_type(self, version: str) -> ValueType | None:
+        custom = self._resource.custom
+        if custom is not None:
+            return custom_value_type(custom.kind.versions[version].schema)
+        return _value_type(self.kind(version))
+
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         body = msgspec.json.encode(document)
         now = wall_clock()
@@ -91,8 +104,16 @@ class DocumentSubject:
     def document(self, version: str) -> Document:
         return self._document
 
+    def value_type(self, version: str) -> ValueType | None:
+        return _value_type(self.kind(version))
+
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         return self._replaced(document)
+
+
+def _value_type(gvk: GroupVersionKind) -> ValueType | None:
+    found = type_of(gvk)
+    return None if found is None else value_type(found.name)
 
 
 class ReviewRequest:

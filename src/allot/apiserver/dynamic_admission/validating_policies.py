@@ -155,8 +155,10 @@ class ValidatingPolicies:
         )
 
 
-def evaluate(policy: ValidatingPolicy, values: Document, deadline: Deadline) -> _Result:
-    """The decisions of a policy about a request."""
+def evaluate(
+    policy: ValidatingPolicy, values: Document, deadline: Deadline, limit: int = POLICY_BUDGET
+) -> _Result:
+    """The decisions of a policy about a request. `limit` is the cost of all its expressions together."""
     if policy.conditions:
         budget = CostBudget(MATCH_CONDITIONS_BUDGET)
         held = policy.conditions.hold(AdmissionInput(values), budget, deadline)
@@ -164,7 +166,7 @@ def evaluate(policy: ValidatingPolicy, values: Document, deadline: Deadline) -> 
             return _NOTHING
         if isinstance(held, str):
             return _failed(policy, held)
-    budget = CostBudget(POLICY_BUDGET)
+    budget = CostBudget(limit)
     given = AdmissionInput(policy.variables.bound(values, budget, deadline))
     try:
         denials = _denials(policy, given, budget, deadline)

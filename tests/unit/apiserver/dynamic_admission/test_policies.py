@@ -1,0 +1,155 @@
+"""Policies: budgets and deadlines of their expressions, audit annotations, and what they cost when there are none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot.apiserver.audit.auditor import Auditor
+from allot.apiserver.audit.policy import AuditPolicy, AuditRule, Level
+from allot.apiserver.dynamic_admission import expressions
+from allot.apiserver.dynamic_admission.expressions import OUT_OF_BUDGET
+from allot.apiserver.dynamic_admission.policies import ValidatingPolicy
+from allot.apiserver.dynamic_admission.validating_policies import evaluate
+from allot.deadline import no_deadline
+from allot.testing.servers import LocalServer
+from tests.conformance.admission_bad_objects import path_of
+from tests.conformance.admission_cases import binding, config_map, policy
+
+MAPS = "/api/v1/namespaces/{}/configmaps"
+
+
+def test_all_expressions_of_a_policy_have_one_budget() -> None:
+    costly = "[1, 2, 3].all(x, object.size > x)"
+    made = ValidatingPolicy(policy("p", *[costly] * 5))
+    values = {"object": {"size": 9}}
+
+    assert evaluate(made, dict(values), no_deadline).denials == []
+    (denial,) = evaluate(made, dict(values), no_deadline, limit=50).denials
+    assert denial.message == OUT_OF_BUDGET
+
+
+def test_variables_are_charged_to_the_budget_and_computed_once() -> None:
+    variables = [{"name": "x", "expression": "[1, 2, 3, 4, 5, 6, 7, 8].map(n, n * 2).size()"}]
+    made = ValidatingPolicy(policy("p", *["variables.x == 8"] * 5, variables=variables))
+
+    assert evaluate(made, {}, no_deadline, limit=250).denials == []
+    (denial,) = evaluate(made, {}, no_deadline, limit=100).denials
+    assert denial.message == OUT_OF_BUDGET
+
+
+LOOPS = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, object.metadata.name != 'x'))"
+
+
+async def deploy(server: LocalServer, *objects: dict[str, Any]) -> None:
+    for each in objects:
+        await server.post(path_of(each), each)
+
+
+def test_an_expression_that_takes_long_goes_on_in_a_thread_and_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run(seconds: float) -> int:
+        monkeypatch.setattr(expressions, "INLINE_SECONDS", -1.0)
+        monkeypatch.setattr(expressions, "EVALUATION_SECONDS", seconds)
+        async with LocalServer() as server:
+            await deploy(server, policy("default", LOOPS), binding("default"))
+            answer = await server.ask("POST", MAPS.format("default"), config_map("m"))
+            if answer.code != 201:
+                assert "operation interrupted" in answer.json["message"]
+            return answer.code
+
+    assert asyncio.run(run(60.0)) == 201
+    assert asyncio.run(run(-1.0)) == 422
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.text = b""
+
+    def write(self, lines: bytes) -> None:
+        self.text += lines
+
+    def close(self) -> None:
+        pass
+
+
+def test_annotations_are_in_the_audit_log() -> None:
+    lines = Lines()
+    rules = AuditPolicy((AuditRule(Level.METADATA),))
+
+    async def run() -> None:
+        auditor = Auditor(rules, lines, lambda: datetime.now(UTC))
+        async with LocalServer(auditor=auditor) as server:
+            annotations = [
+                {"key": "name", "valueExpression": "'it is ' + object.metadata.name"},
+                {"key": "none", "valueExpression": "null"},
+            ]
+            made = policy("default", "object.metadata.name == 'x'", auditAnnotations=annotations)
+            await deploy(server, made, binding("default", "Audit"))
+            await server.post(MAPS.format("default"), config_map("m"))
+        auditor.close()
+
+    asyncio.run(run())
+    events = [json.loads(line) for line in lines.text.splitlines()]
+    (event,) = [
+        event
+        for event in events
+        if event["requestURI"] == MAPS.format("default") and event["stage"] == "ResponseComplete"
+    ]
+    annotations = event["annotations"]
+    assert annotations["default/name"] == "it is m"
+    assert "default/none" not in annotations
+    (failure,) = json.loads(annotations["validation.policy.admission.k8s.io/validation_failure"])
+    assert failure == {
+        "message": "failed expression: object.metadata.name == 'x'",
+        "policy": "default",
+        "binding": "default",
+        "expressionIndex": 0,
+        "validationActions": ["Audit"],
+    }
+
+
+def test_a_policy_is_in_force_from_its_answer_to_its_deletion() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            dynamic = server.server._dynamic
+            await server.post(MAPS.format("default"), config_map("before"))
+            assert dynamic.is_idle
+            await deploy(server, policy("default", "false"), binding("default"))
+            assert (await server.ask("POST", MAPS.format("default"), config_map("m"))).code == 422
+            place = f"{path_of(binding('x'))}/default"
+            assert (await server.ask("DELETE", place)).code == 200
+            await server.post(MAPS.format("default"), config_map("m"))
+            for number in range(100):
+                await server.post(MAPS.format("default"), config_map(f"m{number}"))
+            assert dynamic.is_idle
+
+    asyncio.run(run())
+
+
+def test_expressions_are_compiled_once_per_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = expressions.compile_admission
+
+    def counting(text: str, *rest: Any) -> Any:
+        compiled.append(text)
+        return real(text, *rest)
+
+    monkeypatch.setattr(expressions, "compile_admission", counting)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await deploy(server, policy("default", "object.metadata.name != 'x'"))
+            await deploy(server, binding("default"))
+            for number in range(3):
+                await server.post(MAPS.format("default"), config_map(f"a{number}"))
+            await deploy(server, policy("other", "true"), binding("other"))
+            await server.post(MAPS.format("default"), config_map("b"))
+
+    asyncio.run(run())
+    assert compiled == ["object.metadata.name != 'x'"]

@@ -35,6 +35,7 @@ from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
+from allot.apiserver.dynamic_admission.policy_status import PolicyStatus
 from allot.apiserver.http.app import App
 from allot.apiserver.http.definition_managers import definition_managers
 from allot.apiserver.http.endpoints import NonResourceEndpoints
@@ -140,6 +141,7 @@ class ApiServer:
         self.objects = ObjectStore(
             store, self.caches, gates, CelChecker(), admission, hooks, workers, clock
         )
+        self._policy_status = PolicyStatus(self.caches, self.objects, served)
         self.reader = Reader(store, self.caches)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
         requests = TokenRequests(self.reader, tokens, clock)
@@ -192,6 +194,7 @@ class ApiServer:
         await self._policies.start()
         await self._graph.start()
         await self._dynamic.start()
+        await self._policy_status.start()
         self._sweeping = asyncio.create_task(self._expiry.run())
         self._ready = True
 
@@ -218,6 +221,7 @@ class ApiServer:
             with suppress(asyncio.CancelledError):
                 await self._sweeping
         await self._custom.stop()
+        await self._policy_status.stop()
         await self.caches.close()
         self._dynamic.close()
         self._workers.close()

@@ -236,7 +236,10 @@ def test_a_service_is_found_by_its_endpoint_slices() -> None:
             place = {"name": "hook", "namespace": "default"}
             bundle = configuration(hook)["webhooks"][0]["clientConfig"]["caBundle"]
             client = {"service": place, "caBundle": bundle}
-            changes = {"clientConfig": client, "admissionReviewVersions": ["v1beta1"]}
+            changes: dict[str, Any] = {
+                "clientConfig": client,
+                "admissionReviewVersions": ["v1beta1"],
+            }
             path = CONFIGURATIONS.format("validating")
             await server.post(path, configuration(hook, **changes))
 

@@ -11,6 +11,13 @@ from prometheus_client import generate_latest
 
 from allot.api.identities import ObjectKey
 from allot.client.resources import NODES, PODS, RESOURCE_CLAIMS
+from allot.features import (
+    DEFAULTS,
+    NODE_DECLARED_FEATURES,
+    OPTIONAL_NODE_OPERATIONS,
+    FeatureGates,
+    with_overrides,
+)
 from allot.kubelet.settings import HOLD, SIMULATE, KubeletSettings
 from allot.kubelet.simulated_nodes import NodeSimulation
 from tests.integration.test_simulated_nodes import SIMULATED, Story, running, tell
@@ -47,7 +54,9 @@ async def failures(story: Story, reason: str = "FailedPrepareDynamicResources") 
 
 
 def on_a_node(
-    story: Callable[[Story], Coroutine[Any, Any, None]], settings: KubeletSettings | None = None
+    story: Callable[[Story], Coroutine[Any, Any, None]],
+    settings: KubeletSettings | None = None,
+    gates: FeatureGates = DEFAULTS,
 ) -> None:
     async def told(told: Story) -> None:
         await told.add_node("n", SIMULATED)
@@ -55,7 +64,7 @@ def on_a_node(
             await asyncio.sleep(1)
             await story(told)
 
-    tell(told)
+    tell(told, gates)
 
 
 def test_prepare_fails_n_times() -> None:
@@ -227,7 +236,7 @@ def test_pods_of_drivers_that_are_not_registered(settings: KubeletSettings, phas
 
 @pytest.mark.parametrize("skipped", [["NodePrepareResources", "NodeUnprepareResources"], ["*"]])
 def test_devices_without_node_operations_need_no_driver(skipped: list[str]) -> None:
-    """KEP-5949's field: the driver has no part on the node."""
+    """The driver has no part on the node."""
 
     async def story(story: Story) -> None:
         await add_claimed_pod(story, skipNodeOperations=skipped)
@@ -237,7 +246,8 @@ def test_devices_without_node_operations_need_no_driver(skipped: list[str]) -> N
         await asyncio.sleep(2)
         assert await story.phase("p") == "gone"
 
-    on_a_node(story, KubeletSettings(unregistered_drivers=HOLD))
+    gates = with_overrides({OPTIONAL_NODE_OPERATIONS: True, NODE_DECLARED_FEATURES: True})
+    on_a_node(story, KubeletSettings(unregistered_drivers=HOLD), gates)
 
 
 def test_metrics() -> None:

@@ -208,6 +208,7 @@ class PodLoop:
         outcome = self._resources.prepare(pod, claims)
         if outcome.progress is Progress.FAILED:
             self._report_failed_prepare(pod, outcome.message)
+        if outcome.retry_seconds:
             self._queue.add_after(pod.key, outcome.retry_seconds)
         return outcome.progress is Progress.DONE
 
@@ -217,6 +218,7 @@ class PodLoop:
         if outcome.progress is Progress.FAILED:
             note = f"Failed to unprepare dynamic resources: unprepare dynamic resources: {outcome.message}"
             self._warn(pod, FAILED_UNPREPARE, note)
+        if outcome.retry_seconds:
             self._queue.add_after(pod.key, outcome.retry_seconds)
         return outcome.progress is Progress.DONE
 

@@ -17,6 +17,8 @@ from allot.client.retries import Backoff
 
 RETRIES: Final = Backoff(first_seconds=0.5, most_seconds=10.0, jitter=0.0)
 
+SOON_SECONDS: Final = 0.01
+
 
 class Progress(Enum):
     DONE = auto()
@@ -25,7 +27,7 @@ class Progress(Enum):
 
 
 class Outcome(NamedTuple):
-    """How far the work for a pod is. A failure is reported once, and retried after `retry_seconds`."""
+    """How far the work for a pod is. A failure is reported once. `retry_seconds`: when to ask again, if not told."""
 
     progress: Progress
     message: str = ""
@@ -68,18 +70,22 @@ class PodWork:
             return PENDING
         if work.error:
             error, work.error = work.error, ""
-            return Outcome(Progress.FAILED, error, max(work.retry_at - self._clock.now(), 0.0))
-        if self._clock.now() >= work.retry_at:
-            work.task = asyncio.create_task(self._run(uid, work, run()))
+            return Outcome(Progress.FAILED, error, max(work.retry_at - self._clock.now(), SOON_SECONDS))
+        if self._clock.now() < work.retry_at:
+            return self._waiting(work)
+        work.task = asyncio.create_task(self._run(uid, work, run()))
         return PENDING
 
     def fail(self, uid: str, pod: ObjectKey, message: str) -> Outcome:
         """The work cannot even be started. PENDING if that was reported, and its next attempt is not due."""
         work = self._works.setdefault(uid, _Work(pod))
         if self._clock.now() < work.retry_at:
-            return PENDING
+            return self._waiting(work)
         self._note_failure(work)
         return Outcome(Progress.FAILED, message, work.retry_at - self._clock.now())
+
+    def _waiting(self, work: _Work) -> Outcome:
+        return PENDING._replace(retry_seconds=work.retry_at - self._clock.now())
 
     def _note_failure(self, work: _Work) -> None:
         work.failures += 1

@@ -114,10 +114,12 @@ class Site:
 
 
 @contextmanager
-def running_site(directory: Path, plugin_dir: Path, **settings: Any) -> Iterator[Site]:
-    chosen = ClusterSettings(plugin_dir=str(plugin_dir), all_nodes=False, **settings)
+def running_site(directory: Path, plugin_dir: Path | None, **settings: Any) -> Iterator[Site]:
+    """Without a directory no driver can register."""
+    where = None if plugin_dir is None else str(plugin_dir)
+    chosen = ClusterSettings(plugin_dir=where, all_nodes=False, **settings)
     with RealTimeCluster(directory, chosen) as cluster:
-        site = Site(cluster, plugin_dir)
+        site = Site(cluster, plugin_dir or directory)
         try:
             yield site
         finally:

@@ -5,7 +5,10 @@ The names of the tests follow Kubernetes' end-to-end tests of the kubelet; docs/
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import random
 import shutil
 import tempfile
 import time
@@ -17,6 +20,7 @@ import grpc
 import pytest
 
 from allot.api.identities import ObjectKey
+from allot.client.apply import RefusedError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
 from allot.kubelet.dra.checkpoint import decode_checkpoint
@@ -569,3 +573,60 @@ def test_an_offline_node_comes_back_with_its_claims(site: Site) -> None:
 
     site.until(lambda: ("unprepare", ["off"]) in driver.calls, "unprepare")
     site.until(lambda: checkpointed(site, "off") == {}, "the checkpoint")
+
+
+MOMENTS = int(os.environ.get("ALLOT_DRIVER_RESTARTS", "10"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_either_side_restarts_at_any_moment(site: Site, seed: int) -> None:
+    """Prepared state is neither lost nor doubled. The driver keeps its state, as on a disk."""
+    chance = random.Random(seed)  # noqa: S311 - the same moments in every run
+    node = f"seed{seed}"
+    site.add_node(node)
+    state: dict[str, str] = {}
+    driver = site.start(site.driver(f"{node}.example.com", node, state=state), node)
+    site.cluster.apply(a_template(node, driver.name))
+    living: list[str] = []
+    for moment in range(MOMENTS):
+        if len(living) < 4:
+            living.append(f"{node}-{moment}")
+            site.cluster.apply(a_pod(living[-1], {"x": f"template:{node}"}))
+        if len(living) > 1 and chance.random() < 0.5:
+            name = living.pop(chance.randrange(len(living)))
+            if chance.random() < 0.5:
+                site.cluster.run(force_delete(site, name))
+            else:
+                site.cluster.delete("Pod", name)
+        time.sleep(chance.uniform(0.0, 0.3))
+        if chance.random() < 0.5:
+            site.annotate_node(node, kubelet_restart=str(moment))
+        else:
+            site.cluster.run(driver.stop(removes_sockets=chance.random() < 0.5))
+            driver = site.driver(driver.name, node, state=state)
+            site.cluster.run(driver.start())
+        with contextlib.suppress(RefusedError):  # wiped meanwhile
+            site.cluster.run(driver.publish(node))
+
+    def run() -> bool:
+        with contextlib.suppress(RefusedError):  # wiped meanwhile
+            site.cluster.run(driver.publish(node))
+        pods = [site.cluster.get("Pod", name) for name in living]
+        return all(pod is not None and pod["status"]["phase"] == "Running" for pod in pods)
+
+    site.until(run, "all pods to run")
+    _agree(site, node, state, len(living))
+    for name in living:
+        site.cluster.delete("Pod", name)
+        site.gone("Pod", name)
+    _agree(site, node, state, 0)
+
+
+def _agree(site: Site, node: str, state: dict[str, str], claims: int) -> None:
+    site.until(lambda: set(checkpointed(site, node)) == set(state.values()), "the same claims")
+    site.until(lambda: len(state) == claims, f"{claims} claims, not {state}")
+    files = list(site.paths(node).cdi.iterdir())
+    assert len(files) == claims
+    infos = decode_checkpoint(site.paths(node).checkpoint.read_bytes())
+    assert [len(info.devices_by_driver[f"{node}.example.com"]) for info in infos] == [1] * claims
+    assert [len(info.pod_uids) for info in infos] == [1] * claims

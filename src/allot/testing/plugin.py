@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "allot_cluster(hardware=(), feature_gates=None, scheduler_gates=None, controller_gates=None, rules='seeds', "
-        "controllers=('*',), has_scheduler=True, binding_timeout='600s', all_nodes=True, plugin_dir=None, unregistered_drivers='', driver_grace_seconds=30.0, virtual_time=False): the cluster that the fixture of this name gives.",
+        "controllers=('*',), has_scheduler=True, binding_timeout='600s', all_nodes=True, has_nodes=True, plugin_dir=None, unregistered_drivers='', driver_grace_seconds=30.0, virtual_time=False): the cluster that the fixture of this name gives.",
     )
 
 

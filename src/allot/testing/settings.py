@@ -37,6 +37,8 @@ class ClusterSettings:
     """How long pods wait for devices to become ready (KEP-5007), as in the scheduler's configuration."""
     all_nodes: bool = True
     """Simulate every node that a test creates."""
+    has_nodes: bool = True
+    """Whether nodes are simulated at all."""
     plugin_dir: str | None = None
     """Drivers may register with nodes, through sockets in DIR/NODE/plugins_registry. In real time only."""
     unregistered_drivers: str = ""
@@ -58,16 +60,20 @@ class ClusterSettings:
         return SchedulerConfiguration(profiles=(ProfileConfiguration(args=args),))
 
     @property
+    def _nodes(self) -> NodeSettings:
+        return NodeSettings(
+            all_nodes=self.all_nodes,
+            plugin_dir=self.plugin_dir,
+            unregistered_drivers=self.unregistered_drivers,
+            slice_wipe_seconds=self.driver_grace_seconds,
+        )
+
+    @property
     def parts(self) -> ClusterParts:
         return ClusterParts(
             self._scheduler if self.has_scheduler else None,
             self.controllers,
-            NodeSettings(
-                all_nodes=self.all_nodes,
-                plugin_dir=self.plugin_dir,
-                unregistered_drivers=self.unregistered_drivers,
-                slice_wipe_seconds=self.driver_grace_seconds,
-            ),
+            self._nodes if self.has_nodes else None,
             [load_hardware(reference, self.directory) for reference in self.hardware],
             self._gates_with(self.scheduler_gates),
             self._gates_with(self.controller_gates),

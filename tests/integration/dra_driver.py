@@ -70,6 +70,7 @@ class FakeDriver:
         self.unprepare_blocked.set()
         self.reports: asyncio.Queue[list[dra_health_pb2.DeviceHealth]] = asyncio.Queue()
         self.writes_specs = True
+        self._serialized = asyncio.Lock()
         self._servers: list[grpc.aio.Server] = []
 
     # --- life ---
@@ -161,7 +162,8 @@ class FakeDriver:
         self, request: dra_plugin_pb2.NodePrepareResourcesRequest, context: Any
     ) -> dra_plugin_pb2.NodePrepareResourcesResponse:
         self.calls.append(("prepare", [claim.name for claim in request.claims]))
-        answers = {claim.uid: await self._prepare_one(claim) for claim in request.claims}
+        async with self._serialized:
+            answers = {claim.uid: await self._prepare_one(claim) for claim in request.claims}
         return dra_plugin_pb2.NodePrepareResourcesResponse(claims=answers)
 
     async def _prepare_one(
@@ -211,11 +213,12 @@ class FakeDriver:
         self.calls.append(("unprepare", [claim.name for claim in request.claims]))
         await self.unprepare_blocked.wait()
         answers = {}
-        for claim in request.claims:
-            self.state.pop(claim.uid, None)
-            for file in self.paths.cdi.glob(f"{claim.uid}-*.json"):
-                file.unlink()
-            answers[claim.uid] = dra_plugin_pb2.NodeUnprepareResourceResponse()
+        async with self._serialized:
+            for claim in request.claims:
+                self.state.pop(claim.uid, None)
+                for file in self.paths.cdi.glob(f"{claim.uid}-*.json"):
+                    file.unlink()
+                answers[claim.uid] = dra_plugin_pb2.NodeUnprepareResourceResponse()
         return dra_plugin_pb2.NodeUnprepareResourcesResponse(claims=answers)
 
     async def _health(

@@ -625,8 +625,7 @@ def test_either_side_restarts_at_any_moment(site: Site, seed: int) -> None:
 def _agree(site: Site, node: str, state: dict[str, str], claims: int) -> None:
     site.until(lambda: set(checkpointed(site, node)) == set(state.values()), "the same claims")
     site.until(lambda: len(state) == claims, f"{claims} claims, not {state}")
-    files = list(site.paths(node).cdi.iterdir())
-    assert len(files) == claims
+    site.until(lambda: len(list(site.paths(node).cdi.iterdir())) == claims, "the same files")
     infos = decode_checkpoint(site.paths(node).checkpoint.read_bytes())
     assert [len(info.devices_by_driver[f"{node}.example.com"]) for info in infos] == [1] * claims
     assert [len(info.pod_uids) for info in infos] == [1] * claims

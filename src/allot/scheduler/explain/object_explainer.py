@@ -31,6 +31,7 @@ from allot.scheduler.explain.explanations import (
     PodExplanation,
     PodState,
 )
+from allot.scheduler.explain.node_preparation import preparation_notes
 from allot.scheduler.explain.obstructed_claims import (
     claim_to_be_made,
     obstacles_of,
@@ -97,7 +98,8 @@ class ObjectExplainer:
         if pod.is_finished:
             return finished(known, pod)
         if pod.node_name:
-            return scheduled(known, pod)
+            notes = tuple(preparation_notes(pod, self._events(pod)))
+            return scheduled(replace(known, notes=notes), pod)
         if pod.is_terminating:
             verdict = f"Pod {pod.key} is being deleted; it never had a node."
             return replace(known, state=PodState.TERMINATING, verdict=verdict)

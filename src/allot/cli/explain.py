@@ -59,6 +59,17 @@ _KINDS: Final[dict[str, Resource[Any]]] = {
     "resourceclaims": resources.RESOURCE_CLAIMS,
     "resourceclaims.resource.k8s.io": resources.RESOURCE_CLAIMS,
 }
+WORKLOAD_NAMES: Final[dict[str, Resource[Any]]] = {
+    name: resource
+    for resource, short in (
+        (resources.DEPLOYMENTS, "deploy"),
+        (resources.REPLICA_SETS, "rs"),
+        (resources.STATEFUL_SETS, "sts"),
+        (resources.DAEMON_SETS, "ds"),
+        (resources.JOBS, "job"),
+    )
+    for name in (resource.kind.lower(), resource.plural, short)
+}
 EVENTS: Final[tuple[Resource[Any], ...]] = (resources.EVENTS,)
 _PENDING_KINDS: Final[tuple[Resource[Any], ...]] = (
     resources.CORE_EVENTS,
@@ -96,6 +107,9 @@ def explain_object(
     *,
     what: tuple[str, ...],
     namespace: str | None,
+    all_pending: bool,
+    all_namespaces: bool,
+    selector: str,
     sources: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
@@ -108,6 +122,19 @@ def explain_object(
     rules: RuleSet | None,
 ) -> int:
     """The command `allot explain`: explains the object that the arguments name."""
+    if all_pending or is_workload(what):
+        from allot.cli.pending import explain_pending
+        from allot.cli.question_options import ClusterArguments
+
+        cluster = ClusterArguments(
+            sources, (), kubeconfig, context, scheduler_config, feature_gates, rules
+        )
+        everywhere = None if all_namespaces else namespace or cluster.namespace
+        return explain_pending(cluster, what, everywhere, selector, output, width)
+    if all_namespaces or selector:
+        raise CommandError("-A and -l go with --all-pending")
+    if not what:
+        raise CommandError("say pod/NAME, claim/NAME or deployment/NAME, or --all-pending")
     target = read_target(what)
     configuration = load_configuration(scheduler_config, rules)
     source = Source(sources, kubeconfig, context)
@@ -151,6 +178,11 @@ def explain_object(
     return EXIT_OK
 
 
+def is_workload(what: Iterable[str]) -> bool:
+    """Whether a workload is named, such as `deployment/web`."""
+    return next(iter(what), "").partition("/")[0].lower() in WORKLOAD_NAMES
+
+
 def read_target(what: Iterable[str]) -> Target:
     """`pod/NAME`, or as kubectl also takes it, `pod NAME`; `CommandError` for anything else."""
     parts = "/".join(what).split("/")
@@ -158,7 +190,7 @@ def read_target(what: Iterable[str]) -> Target:
         raise CommandError(f"{' '.join(what)}: say pod/NAME or claim/NAME")
     resource = _KINDS.get(parts[0].lower())
     if resource is None:
-        raise CommandError(f"{parts[0]}: only pods and claims can be explained")
+        raise CommandError(f"{parts[0]}: only pods, claims and workloads can be explained")
     return Target(resource, parts[1])
 
 

@@ -20,9 +20,9 @@ from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.observed_cluster import ObservedCluster
+from allot.questions.obstacles import obstacle
 from allot.questions.pod_templates import PodTemplate, claim_templates_into
 from allot.questions.scheduling_simulator import Placement, SchedulingSimulator
-from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.framework.status import Status
 from allot.scheduler.plugins.registry import IN_TREE
 from allot.scheduler.state.nodes import NodeInfo
@@ -225,7 +225,7 @@ class _Count:
 
     def _detail(self, pod: PodInfo, node: str) -> str:
         found = self._scheduler.status_on(pod, node)
-        return detail_of(found) if found is not None else ""
+        return obstacle(found) if found is not None else ""
 
     # --- node by node ---
 
@@ -343,11 +343,6 @@ class _Count:
             )
         shown = blocked if len(self._items) > 1 else ""
         return FitAnswer(rounds, is_limited, tuple(counts), runs_out, shown, quota)
-
-
-def detail_of(found: NodeExplanation) -> str:
-    """The values behind a reason, in one line."""
-    return found.summary or "; ".join(found.details)
 
 
 def _limits(limits: Iterable[NodeLimit]) -> tuple[NodeLimit, ...]:

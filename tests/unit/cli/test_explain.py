@@ -578,7 +578,7 @@ OTHER = my_pod("elsewhere") | {"metadata": {"name": "elsewhere", "namespace": "p
     ("arguments", "message"),
     [
         (["pod"], "pod: say pod/NAME or claim/NAME"),
-        (["node/x"], "node: only pods and claims can be explained"),
+        (["node/x"], "node: only pods, claims and workloads can be explained"),
         (["pod/podd"], r"no pod podd in namespace default; did you mean pod\?"),
         (["pod/elsewhere"], r"there is one in prod \(-n\)"),
         (["claim/far-away"], "no claim far-away in namespace default$"),

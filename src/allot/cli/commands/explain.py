@@ -16,8 +16,7 @@ from allot.cli.source_options import OF_A_CLUSTER, source_options
 @click.argument(
     "what",
     nargs=-1,
-    required=True,
-    metavar="pod/NAME | claim/NAME",
+    metavar="pod/NAME | claim/NAME | deployment/NAME …",
     shell_complete=complete_targets,
 )
 @click.option(
@@ -25,6 +24,15 @@ from allot.cli.source_options import OF_A_CLUSTER, source_options
     "--namespace",
     shell_complete=complete_namespaces,
     help="The namespace. Default: that of the context, or default.",
+)
+@click.option(
+    "--all-pending",
+    is_flag=True,
+    help="Explain all pending pods of the namespace, grouped by cause.",
+)
+@click.option("-A", "--all-namespaces", is_flag=True, help="With --all-pending: of all namespaces.")
+@click.option(
+    "-l", "--selector", default="", help="With --all-pending: only pods with these labels."
 )
 @source_options("Explain")
 @click.option(
@@ -63,6 +71,14 @@ def explain(**options: Any) -> int:
     First the verdict: which requests and constraints cannot be satisfied together on the nearest node. Then changes
     after which it would fit; each of them was tried. Then for each node, request and device the reason, with values.
     Of what is not pending it says where it is, and with which devices.
+
+    Of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job, and with --all-pending, pending pods are grouped by
+    cause, one line each, with what would help most of them.
+
+    \b
+    allot explain pod/trainer
+    allot explain --all-pending -A
+    allot explain deployment/web -n shop
 
     Reads a cluster, for which the right to list is enough, or files such as
     `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.

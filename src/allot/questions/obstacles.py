@@ -1,0 +1,39 @@
+"""Why a node does not take a pod, in one line, without names that differ from pod to pod."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from allot.allocation.explain.amounts import counted
+from allot.allocation.explain.reasons import Held
+from allot.scheduler.explain.explanations import NodeExplanation
+
+_OF_CLAIM: Final = re.compile(r" of claim [^\s,;]+")
+_MAX_REASONS: Final = 3
+
+
+def obstacle(node: NodeExplanation) -> str:
+    """The conflict about devices with the reasons of most devices, or the values behind other reasons."""
+    if not node.summary:
+        return "; ".join(node.details) or ", ".join(node.reasons)
+    conflict = _OF_CLAIM.sub("", node.summary.partition("; ")[0])
+    refused: Counter[str] = Counter()
+    for request in node.requests:
+        if request.in_conflict or len(node.requests) == 1:
+            for refusal in request.refusals:
+                is_held = isinstance(refusal.because, Held)
+                text = "held by other claims" if is_held else _OF_CLAIM.sub("", refusal.reason)
+                refused[text] += len(refusal.devices)
+    reasons = ", ".join(
+        f"{counted(number, 'device')} {text}" for text, number in refused.most_common(_MAX_REASONS)
+    )
+    return f"{conflict}: {reasons}" if reasons else conflict
+
+
+def counted_reasons(nodes: Iterable[NodeExplanation]) -> str:
+    """`900 cannot allocate all claims, 100 Insufficient cpu`: the reasons of most nodes first."""
+    found = Counter(reason for node in nodes for reason in node.reasons)
+    return ", ".join(f"{number} {reason}" for reason, number in found.most_common(_MAX_REASONS))

@@ -98,13 +98,16 @@ class ClusterArguments:
             snapshot.put(resource, obj)
 
 
-def described_objects(references: tuple[str, ...]) -> list[tuple[Any, Any]]:
-    """The nodes, slices and classes of hardware descriptions; `CommandError` if one cannot be read."""
+def described_objects(references: tuple[str, ...], suffix: str = "") -> list[tuple[Any, Any]]:
+    """The nodes, slices and classes of hardware descriptions; `CommandError` if one cannot be read.
+
+    `suffix` is added to the names of nodes.
+    """
     try:
         return [
             found
             for reference in references
-            for found in hardware_objects(load_hardware(reference))
+            for found in hardware_objects(load_hardware(reference, suffix=suffix))
         ]
     except HardwareError as error:
         raise CommandError(str(error)) from None

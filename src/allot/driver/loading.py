@@ -26,10 +26,11 @@ def profiles() -> list[str]:
     )
 
 
-def load_hardware(reference: str, directory: Path | None = None) -> Hardware:
+def load_hardware(reference: str, directory: Path | None = None, *, suffix: str = "") -> Hardware:
     """The hardware of `FILE` or `PROFILE`; `=N` sets the number of nodes.
 
-    A file is looked for in `directory` first, then in the working directory.
+    A file is looked for in `directory` first, then in the working directory. `suffix` is added to the name that
+    nodes are named after.
     """
     found = _REFERENCE(reference)
     if found is None:
@@ -37,7 +38,7 @@ def load_hardware(reference: str, directory: Path | None = None) -> Hardware:
     where = found["where"]
     count = int(found["count"]) if found["count"] else None
     text, source, name = _read(where, directory)
-    return read_hardware(_document(text, source), source, name, count)
+    return read_hardware(_document(text, source), source, f"{name}{suffix}", count)
 
 
 class _Found(NamedTuple):

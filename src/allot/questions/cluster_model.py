@@ -9,7 +9,7 @@ Nothing takes time but what the caller says: `settle` runs until nothing more ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace as replaced
 from datetime import datetime, timedelta
 from itertools import count
@@ -20,7 +20,6 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.api.times import written_time
 from allot.client import resources
-from allot.client.snapshot import Snapshot
 from allot.controllers.resource_claims.decisions import (
     ConsumerState,
     Deallocate,
@@ -43,8 +42,18 @@ from allot.questions.new_pods import (
 )
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.quota_model import QuotaModel
-from allot.questions.scheduling_simulator import Placement, SchedulingSimulator, bound_pod
-from allot.questions.workload_model import WorkloadModel, with_inferred_replica_sets
+from allot.questions.scheduling_simulator import (
+    Failure,
+    Placement,
+    SchedulingSimulator,
+    bound_pod,
+)
+from allot.questions.workload_model import (
+    SCALED_DOWN,
+    WorkloadModel,
+    with_inferred_replica_sets,
+)
+from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.state.pods import PodInfo
 
 _MAX_ROUNDS: Final = 10_000
@@ -63,16 +72,15 @@ class ClusterModel:
         self._pods_by_owner: dict[str, dict[str, Pod]] = {}
         self._templates: dict[int, tuple[Any, Any]] = {}
         self._suffixes = count(1)
+        self._incarnations: dict[ObjectKey, int] = {}
+        self._explained: dict[tuple[int, str], tuple[object, NodeExplanation | None]] = {}
         self.evictions: dict[str, str] = {}
         """Why pods were deleted that had a node, by uid."""
         self.placements: list[Placement] = []
         """All pods that got a node here, in order."""
         self._quotas = QuotaModel(self.objects, cluster.now)
         self._admit_all()
-        self.usage = DeviceUsage(self.objects.of(resources.RESOURCE_SLICES))
-        for claim in self.objects.of(resources.RESOURCE_CLAIMS):
-            if claim.status.allocation is not None:
-                self.usage.take(claim.status.allocation)
+        self.recount_devices()
         self.scheduler = SchedulingSimulator(
             replaced(cluster, objects=self.objects), lambda: self.now
         )
@@ -104,6 +112,9 @@ class ClusterModel:
         pod = self._admitted(pod)
         name = generated_name(base, self._suffix) if base else pod.key.name
         pod = named(pod, name, self.today())
+        times = self._incarnations[pod.key] = self._incarnations.get(pod.key, 0) + 1
+        if times > 1:  # a pod of a StatefulSet that is created anew
+            pod = pod.with_value(f"{_uid(pod)}#{times}", "metadata", "uid")
         refusal = self._quotas.refuse_pod(pod)
         if refusal:
             return refusal
@@ -181,6 +192,10 @@ class ClusterModel:
         if current.node_name and reason:
             self.evictions[_uid(current)] = reason
         self._unindex(current)
+        controller = controller_of(current)
+        if reason and reason != SCALED_DOWN and controller is not None and controller.kind == "Job":
+            # The Job counts it as failed, and replaces it after a backoff.
+            self._index(_failed(current, written_time(self.today())))
         self.scheduler.remove_pod(current)
         self._release(current, ConsumerState.GONE)
         self._quotas.forget(current.key.namespace)
@@ -192,7 +207,13 @@ class ClusterModel:
             {
                 **pod.get("status", default={}),
                 "phase": phase,
-                "conditions": [{"type": "Ready", "status": "False"}],
+                "conditions": [
+                    {
+                        "type": "Ready",
+                        "status": "False",
+                        "lastTransitionTime": written_time(self.today()),
+                    }
+                ],
             },
             "status",
         )
@@ -221,11 +242,37 @@ class ClusterModel:
             else:
                 self.scheduler.put_claim(claim)
 
+    def remove_claim(self, claim: ResourceClaim) -> None:
+        """Delete a claim that no pod uses."""
+        if claim.status.allocation is not None:
+            self.usage.release(claim.status.allocation)
+        self.scheduler.remove_claim(claim)
+        self._quotas.forget(claim.metadata.namespace)
+
+    def recount_devices(self) -> None:
+        """Slices have changed."""
+        self.usage = DeviceUsage(self.objects.of(resources.RESOURCE_SLICES))
+        for claim in self.objects.of(resources.RESOURCE_CLAIMS):
+            if claim.status.allocation is not None:
+                self.usage.take(claim.status.allocation)
+
     # --- nodes ---
 
     def put_node(self, node: Node) -> None:
         self.objects.put(resources.NODES, node)
         self.scheduler.handlers.on_node_update(node)
+        self.workloads.nodes_changed()
+
+    def remove_node(self, node: Node) -> None:
+        """Delete a node and the slices that are local to it."""
+        name = node.metadata.name
+        self.objects.remove(resources.NODES, node.key)
+        for slice_ in self.objects.of(resources.RESOURCE_SLICES):
+            if slice_.spec.node_name == name:
+                self.objects.remove(resources.RESOURCE_SLICES, slice_.key)
+                self.scheduler.handlers.on_slice_delete(slice_)
+        self.scheduler.handlers.on_node_delete(node)
+        self.recount_devices()
         self.workloads.nodes_changed()
 
     def pods_on(self, node_name: str) -> list[Pod]:
@@ -236,8 +283,13 @@ class ClusterModel:
 
     # --- going on ---
 
-    def settle(self, progress: Callable[[int], None] | None = None) -> None:
-        """Schedule pods and sync workloads until nothing more happens without time passing."""
+    def settle(
+        self, progress: Callable[[int], None] | None = None, *, skips_delays: bool = True
+    ) -> None:
+        """Schedule pods and sync workloads until nothing more happens.
+
+        The backoff of Jobs is skipped, in order, when all else is done; or (without `skips_delays`) left to the caller.
+        """
         for _ in range(_MAX_ROUNDS):
             self.workloads.sync()
             attempts = 0
@@ -245,8 +297,12 @@ class ClusterModel:
                 attempts += 1
                 if progress is not None and not attempts % 500:
                     progress(len(self.placements))
-            if not attempts and not self.workloads.sync():
+            if attempts or self.workloads.sync():
+                continue
+            due = self.workloads.next_delay()
+            if due is None or not skips_delays:
                 return
+            self.now = max(self.now, due)
         raise RuntimeError("pods evict each other without an end")
 
     def waiting_pods(self) -> list[PodInfo]:
@@ -259,14 +315,23 @@ class ClusterModel:
         failure = self.scheduler.failures.get(pod.uid)
         return failure.message if failure is not None else self.scheduler.gate_of(pod)
 
-
-def placed_pods(objects: Snapshot) -> Iterable[Pod]:
-    """The unfinished pods that have a node."""
-    return (pod for pod in objects.of(resources.PODS) if pod.node_name and not pod.is_finished)
+    def explained_once(self, failure: Failure, node: str) -> NodeExplanation | None:
+        """Why the node rejects the pod; pods of one equivalence class share the answer."""
+        key = id(failure.statuses), node
+        known = self._explained.get(key)
+        if known is None or known[0] is not failure.statuses:
+            found = self.scheduler.status_on(failure.pod, node)
+            known = self._explained[key] = failure.statuses, found
+        return known[1]
 
 
 def _uid(pod: Pod) -> str:
     return str(pod.data["metadata"].get("uid") or "")
+
+
+def _failed(pod: Pod, now: str) -> Pod:
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": now}
+    return pod.with_value({"phase": "Failed", "conditions": [ready]}, "status")
 
 
 def _running(pod: Pod, now: str) -> Pod:

@@ -69,6 +69,9 @@ WORKLOADS: Final[tuple[Resource[RawObject], ...]] = (
     resources.JOBS,
 )
 BY_KIND: Final = {resource.kind: resource for resource in WORKLOADS}
+_WAITS_FOR_DELETION: Final = frozenset({"StatefulSet", "DaemonSet"})
+"""Their pods are replaced when the old ones are gone, and so after those of others."""
+SCALED_DOWN: Final = "scaled down"
 _MAX_SYNCS: Final = 100_000
 """Of one call; more would mean that two controllers undo each other's work."""
 
@@ -77,6 +80,7 @@ class PodStore(Protocol):
     """Where pods are created and deleted."""
 
     objects: Snapshot
+    now: float
 
     def today(self) -> datetime: ...
 
@@ -101,8 +105,12 @@ class WorkloadModel:
     def __init__(self, store: PodStore) -> None:
         self._store = store
         self._dirty: dict[tuple[str, ObjectKey], None] = {}
+        self._later: dict[tuple[str, ObjectKey], None] = {}
+        """Workloads to sync: these after all others."""
         self._sets: dict[str, dict[ObjectKey, None]] = {}
         """ReplicaSets by the uid of their Deployment."""
+        self._delayed: dict[ObjectKey, float] = {}
+        """Jobs that wait for a backoff, and until when."""
         self.refused: dict[tuple[str, ObjectKey], str] = {}
         """Workloads that could not create all pods, and why: quota."""
         objects = store.objects
@@ -110,7 +118,11 @@ class WorkloadModel:
             self._index(replica_set)
         for resource in WORKLOADS:
             for workload in objects.of(resource):
-                self._dirty[resource.kind, workload.key] = None
+                self._mark(resource.kind, workload.key)
+
+    def _mark(self, kind: str, key: ObjectKey) -> None:
+        """Sync this workload with the next call of `sync`."""
+        (self._later if kind in _WAITS_FOR_DELETION else self._dirty)[kind, key] = None
 
     def _index(self, replica_set: RawObject) -> None:
         controller = controller_of(replica_set)
@@ -123,7 +135,7 @@ class WorkloadModel:
         self._store.objects.put(BY_KIND[kind], workload)
         if kind == "ReplicaSet":
             self._index(workload)
-        self._dirty[kind, workload.key] = None
+        self._mark(kind, workload.key)
 
     def remove(self, workload: RawObject) -> None:
         """A workload was deleted; so are its dependents."""
@@ -140,20 +152,29 @@ class WorkloadModel:
         controller = controller_of(pod)
         if controller is not None and controller.kind in BY_KIND:
             key = ObjectKey(namespace_of(pod), controller.name)
-            self._dirty[controller.kind, key] = None
+            self._mark(controller.kind, key)
 
     def nodes_changed(self) -> None:
         for daemon_set in self._store.objects.of(resources.DAEMON_SETS):
-            self._dirty["DaemonSet", daemon_set.key] = None
+            self._mark("DaemonSet", daemon_set.key)
+
+    def next_delay(self) -> float | None:
+        """When the next Job creates a pod after its backoff, in seconds since the observation; None if none does."""
+        return min(self._delayed.values(), default=None)
 
     def sync(self) -> bool:
         """Sync workloads until all are in step with their pods. Whether there was anything to do."""
-        had_work = bool(self._dirty)
+        for key, due in list(self._delayed.items()):
+            if due <= self._store.now:
+                del self._delayed[key]
+                self._mark("Job", key)
+        had_work = bool(self._dirty or self._later)
         for _ in range(_MAX_SYNCS):
-            if not self._dirty:
+            marked = self._dirty or self._later
+            if not marked:
                 return had_work
-            kind, key = next(iter(self._dirty))
-            del self._dirty[kind, key]
+            kind, key = next(iter(marked))
+            del marked[kind, key]
             workload = self._store.objects.get(BY_KIND[kind], key)
             if workload is not None:
                 self.refused.pop((kind, key), None)
@@ -187,7 +208,7 @@ class WorkloadModel:
             if changed is not found:
                 self.put(changed)
         if any(replicas_of(each) != wanted.get(name_of(each), replicas_of(each)) for each in sets):
-            self._dirty["Deployment", deployment.key] = None
+            self._mark("Deployment", deployment.key)
 
     def _sets_of(self, deployment: RawObject) -> list[RawObject]:
         """Its ReplicaSets with their current status."""
@@ -212,14 +233,14 @@ class WorkloadModel:
         elif surplus > 0:
             related = [pod for each in self._relatives(replica_set) for pod in self._active(each)]
             for pod in pods_to_delete(active, surplus, related, self._store.today()):
-                self._store.delete_pod(pod, "scaled down")
+                self._store.delete_pod(pod, SCALED_DOWN)
         controller = controller_of(replica_set)
         if controller is not None and controller.kind == "Deployment":
             # Its rollout goes on when pods become available.
             key = ObjectKey(namespace_of(replica_set), controller.name)
             deployment = self._store.objects.get(resources.DEPLOYMENTS, key)
             if deployment is not None and len(self._sets.get(uid_of(deployment), ())) > 1:
-                self._dirty["Deployment", key] = None
+                self._mark("Deployment", key)
 
     def _relatives(self, replica_set: RawObject) -> list[RawObject]:
         controller = controller_of(replica_set)
@@ -242,11 +263,11 @@ class WorkloadModel:
         pods = stateful_sets.by_ordinal(stateful_set, self._store.pods_of(uid_of(stateful_set)))
         plan = stateful_sets.plan_pods(stateful_set, pods, revisions, self._store.today())
         for pod in (*plan.delete, *plan.failed):
-            self._store.delete_pod(pod, "scaled down")
+            self._store.delete_pod(pod, SCALED_DOWN)
         made = [make_numbered_pod(stateful_set, ordinal, revision) for ordinal, _ in plan.create]
         self._create(stateful_set, made, "")
         if not plan.is_empty and (stateful_set.kind, stateful_set.key) not in self.refused:
-            self._dirty[stateful_set.kind, stateful_set.key] = None
+            self._mark(stateful_set.kind, stateful_set.key)
 
     def _sync_daemon_set(self, daemon_set: RawObject) -> None:
         pods = daemon_sets.group_by_node(self._store.pods_of(uid_of(daemon_set)))
@@ -283,8 +304,10 @@ class WorkloadModel:
                 self._store.delete_pod(pod, f"its Job is {conclusion.concluded_by}")
             return
         plan = jobs.plan_pods(spec, tally, now)
+        if plan.wait_seconds is not None:
+            self._delayed[job.key] = self._store.now + plan.wait_seconds
         for pod in plan.delete:
-            self._store.delete_pod(pod, "scaled down")
+            self._store.delete_pod(pod, SCALED_DOWN)
         latest = tally.latest_failed_by_index
         for index in plan.create:
             failed = latest.get(index) if index is not None else None
@@ -293,7 +316,7 @@ class WorkloadModel:
             if not self._create(job, [pod], base):
                 return
         if plan.delete or plan.create:
-            self._dirty["Job", job.key] = None
+            self._mark("Job", job.key)
 
     def _create(self, owner: RawObject, pods: Iterable[Pod], base: str) -> bool:
         """Create pods until one is refused; False if one was."""

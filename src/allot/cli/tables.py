@@ -73,7 +73,8 @@ def table(columns: Sequence[Column], rows: Iterable[Any]) -> Table:
         for number in range(len(columns))
         if number == 0 or any(row[number].plain for row in cells)
     ]
-    found = Table(box=None, pad_edge=False)
+    has_headings = any(columns[number].heading for number in shown)
+    found = Table(box=None, pad_edge=False, show_header=has_headings)
     for number in shown:
         column = columns[number]
         justify: Literal["left", "right"] = "right" if column.is_number else "left"

@@ -66,7 +66,8 @@ class ClusterModel:
     def __init__(self, cluster: ObservedCluster) -> None:
         self.now = 0.0
         """Seconds since the moment of the observation."""
-        self._began = cluster.now
+        self.began = cluster.now
+        """The moment of the observation."""
         self.objects = with_inferred_replica_sets(cluster.objects).copy()
         self._classes = priority_classes(self.objects)
         self._pods_by_owner: dict[str, dict[str, Pod]] = {}
@@ -74,6 +75,8 @@ class ClusterModel:
         self._suffixes = count(1)
         self._incarnations: dict[ObjectKey, int] = {}
         self._explained: dict[tuple[int, str], tuple[object, NodeExplanation | None]] = {}
+        self.created_seconds: dict[str, float] = {}
+        """When pods were created here, by uid."""
         self.evictions: dict[str, str] = {}
         """Why pods were deleted that had a node, by uid."""
         self.placements: list[Placement] = []
@@ -88,7 +91,7 @@ class ClusterModel:
         self.workloads = WorkloadModel(self)
 
     def today(self) -> datetime:
-        return self._began + timedelta(seconds=self.now)
+        return self.began + timedelta(seconds=self.now)
 
     def _admit_all(self) -> None:
         """Give pods of manifests what the API server and the claim controller would give them."""
@@ -118,6 +121,7 @@ class ClusterModel:
         refusal = self._quotas.refuse_pod(pod)
         if refusal:
             return refusal
+        self.created_seconds[_uid(pod)] = self.now
         self.objects.put(resources.PODS, pod)
         pod = self._with_claims(pod, self._put_claim)
         self._index(pod)
@@ -217,7 +221,10 @@ class ClusterModel:
             },
             "status",
         )
-        self._index(finished)
+        if phase == "Succeeded" and self.workloads.count_success(finished):
+            self._unindex(finished)
+        else:
+            self._index(finished)
         self.scheduler.put_pod(finished)
         self._release(finished, ConsumerState.DONE)
         self._quotas.forget(finished.key.namespace)

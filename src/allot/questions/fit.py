@@ -135,8 +135,7 @@ def _settled(cluster: ObservedCluster) -> tuple[ClusterModel, int]:
     model = ClusterModel(cluster)
     model.settle()
     model.scheduler.preempts = False
-    for pod in model.waiting_pods():  # what does not fit now does not fit with more pods either
-        model.scheduler.queue.delete(pod.uid)
+    model.scheduler.stop_waiting()  # what does not fit now does not fit with more pods either
     return model, len(model.placements)
 
 

@@ -154,6 +154,18 @@ class WorkloadModel:
             key = ObjectKey(namespace_of(pod), controller.name)
             self._mark(controller.kind, key)
 
+    def count_success(self, pod: Pod) -> bool:
+        """Count a pod that has succeeded in the status of its Job; False if its Job counts by index."""
+        controller = controller_of(pod)
+        if controller is None or controller.kind != "Job":
+            return False
+        job = self._store.objects.get(resources.JOBS, ObjectKey(namespace_of(pod), controller.name))
+        if job is None or read_spec(job).is_indexed:
+            return False
+        succeeded = int(job.get("status", "succeeded", default=0)) + 1
+        self._store.objects.put(resources.JOBS, job.with_value(succeeded, "status", "succeeded"))
+        return True
+
     def nodes_changed(self) -> None:
         for daemon_set in self._store.objects.of(resources.DAEMON_SETS):
             self._mark("DaemonSet", daemon_set.key)

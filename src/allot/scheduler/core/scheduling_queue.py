@@ -137,6 +137,11 @@ class SchedulingQueue:
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
 
+    @property
+    def size(self) -> int:
+        """The number of pods, in all sub-queues and in flight."""
+        return len(self._pods)
+
     def find(self, uid: str) -> QueuedPodInfo | None:
         return self._pods.get(uid)
 

@@ -31,7 +31,9 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
         ListedCommand("explain", "Say why a pod or claim is pending, and what helps", "explain.md"),
         ListedCommand("fit", "Count how many more of a pod fit, and where", "questions.md"),
         ListedCommand("what-if", "Say what changes would do to all pods", "questions.md"),
-        ListedCommand("simulate", "Schedule what is in files, also in virtual time", "questions.md"),
+        ListedCommand(
+            "simulate", "Schedule what is in files, also in virtual time", "questions.md"
+        ),
         ListedCommand("lint", "Check manifests and hardware files", "lint.md"),
         ListedCommand("cel", "Try a CEL expression on devices", "cli.md"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,9 +14,15 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION: Final = "2.1.0"
 
 
-def sarif(report: Report, tool_version: str) -> dict[str, Any]:
-    """One run with all rules, so that hosts can also tell which findings are gone."""
-    indices = {id_: index for index, id_ in enumerate(RULES)}
+def sarif(
+    report: Report, tool_version: str, *, tool: str = "allot lint", more: Iterable[Rule] = ()
+) -> dict[str, Any]:
+    """One run with all rules, so that hosts can also tell which findings are gone.
+
+    `more` are rules of the tool that lint does not have.
+    """
+    rules = [*RULES.values(), *more]
+    indices = {rule.id: index for index, rule in enumerate(rules)}
     return {
         "$schema": SCHEMA,
         "version": VERSION,
@@ -23,10 +30,10 @@ def sarif(report: Report, tool_version: str) -> dict[str, Any]:
             {
                 "tool": {
                     "driver": {
-                        "name": "allot lint",
+                        "name": tool,
                         "version": tool_version,
                         "semanticVersion": tool_version,
-                        "rules": [_rule(rule) for rule in RULES.values()],
+                        "rules": [_rule(rule) for rule in rules],
                     }
                 },
                 "columnKind": "unicodeCodePoints",

@@ -21,6 +21,7 @@ from allot.controllers.workloads.accessors import uid_of
 from allot.controllers.workloads.ownership import controller_of
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.obstacles import counted_reasons, obstacle
+from allot.questions.pod_owners import PodOwners
 from allot.scheduler.core.decisions import Chosen, CycleError
 from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.explain.effort import Effort
@@ -117,7 +118,7 @@ def pending_pods(
         if selection.takes(pod):
             info = model.pods[pod.key]
             kinds.setdefault(explainer.kind_of(info), []).append(info)
-    owners = _Owners(cluster)
+    owners = PodOwners(cluster.objects)
     found: dict[str, PendingCause] = {}
     by_size = sorted(kinds.values(), key=lambda members: (-len(members), members[0].key))
     for number, members in enumerate(by_size):
@@ -254,22 +255,3 @@ def without_names(text: str, pod: PodInfo, claims: Iterable[str]) -> str:
 def _looks_at_pods(pod: PodInfo) -> bool:
     """Whether other pods' labels matter to it, so that its own may differ."""
     return bool(pod.has_affinity or pod.spread_constraints)
-
-
-class _Owners:
-    """The workloads that pods belong to, as kubectl writes them."""
-
-    def __init__(self, cluster: ObservedCluster) -> None:
-        self._deployment_by_set: dict[str, str] = {}
-        for each in cluster.objects.of(resources.REPLICA_SETS):
-            controller = controller_of(each)
-            if controller is not None and controller.kind == "Deployment":
-                name = f"deployment/{each.key.namespace}/{controller.name}"
-                self._deployment_by_set[uid_of(each)] = name
-
-    def name_of(self, pod: Pod) -> str:
-        controller = controller_of(pod)
-        if controller is None:
-            return f"pod/{pod.key}"
-        known = self._deployment_by_set.get(controller.uid)
-        return known or f"{controller.kind.lower()}/{pod.key.namespace}/{controller.name}"

@@ -89,6 +89,15 @@ def what_if(
     progress: Callable[[int], None] | None = None,
 ) -> WhatIfAnswer:
     """The effects of the changes, made in order; `ChangeError` if one cannot be made."""
+    return carried_out(cluster, changes, progress)[0]
+
+
+def carried_out(
+    cluster: ObservedCluster,
+    changes: Sequence[Change],
+    progress: Callable[[int], None] | None = None,
+) -> tuple[WhatIfAnswer, ClusterModel]:
+    """The effects of the changes, and the cluster after them."""
     model = ClusterModel(cluster)
     model.settle(progress)
     before = _state(model)
@@ -110,7 +119,7 @@ def what_if(
         f"{kind.lower()}/{key.name} cannot create all of its pods: {why}"
         for (kind, key), why in model.workloads.refused.items()
     )
-    return WhatIfAnswer(
+    answer = WhatIfAnswer(
         changes=tuple(change.text for change in changes),
         effects=tuple(effects),
         counts=counts,
@@ -122,6 +131,7 @@ def what_if(
         devices_after=after.usage,
         notes=(*notes, *refused),
     )
+    return answer, model
 
 
 _ORDER = {effect: number for number, effect in enumerate(Effect)}

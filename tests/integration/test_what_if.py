@@ -149,7 +149,18 @@ def added(*given: dict[str, Any] | ApiObject) -> AddObjects:
     return AddObjects("add", found)
 
 
-Real = Callable[[VirtualTimeCluster], None]
+def scale_both_down(cluster: VirtualTimeCluster) -> None:
+    scale(cluster, resources.DEPLOYMENTS, "web", 1)
+    scale(cluster, resources.STATEFUL_SETS, "db", 1)
+
+
+def scale_up_and_drain(cluster: VirtualTimeCluster) -> None:
+    scale(cluster, resources.DEPLOYMENTS, "web", 9)
+    cluster.advance(SETTLED_SECONDS)
+    drain(cluster, "gpu-server-1")
+
+
+Real = Callable[[VirtualTimeCluster], object]
 CASES: list[tuple[str, list[Change], Real]] = [
     (
         "drain",
@@ -164,25 +175,19 @@ CASES: list[tuple[str, list[Change], Real]] = [
     (
         "scale-down",
         [read_scale("deployment/web=1", "default"), read_scale("statefulset/db=1", "default")],
-        lambda cluster: (
-            (
-                scale(cluster, resources.DEPLOYMENTS, "web", 1),
-                scale(cluster, resources.STATEFUL_SETS, "db", 1),
-            )
-            and None
-        ),
+        scale_both_down,
     ),
     (
         "remove-a-workload",
         [read_removal("deployment/big", "default")],
         lambda cluster: cluster.delete("Deployment", "big"),
     ),
-    ("add-a-workload", [added(MORE)], lambda cluster: cluster.apply(MORE) and None),
-    ("preemption", [added(IMPORTANT)], lambda cluster: cluster.apply(IMPORTANT) and None),
+    ("add-a-workload", [added(MORE)], lambda cluster: cluster.apply(MORE)),
+    ("preemption", [added(IMPORTANT)], lambda cluster: cluster.apply(IMPORTANT)),
     (
         "taint-devices",
         [added(TAINT_RULE)],
-        lambda cluster: cluster.apply(manifest(TAINT_RULE)) and None,
+        lambda cluster: cluster.apply(manifest(TAINT_RULE)),
     ),
     (
         "taint-a-node",
@@ -195,14 +200,7 @@ CASES: list[tuple[str, list[Change], Real]] = [
             read_scale("deployment/web=9", "default"),
             DrainNode("drain", "gpu-server-1"),
         ],
-        lambda cluster: (
-            (
-                scale(cluster, resources.DEPLOYMENTS, "web", 9),
-                cluster.advance(SETTLED_SECONDS),
-                drain(cluster, "gpu-server-1"),
-            )
-            and None
-        ),
+        scale_up_and_drain,
     ),
     (
         "evict-a-pod",

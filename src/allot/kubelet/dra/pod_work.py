@@ -70,7 +70,9 @@ class PodWork:
             return PENDING
         if work.error:
             error, work.error = work.error, ""
-            return Outcome(Progress.FAILED, error, max(work.retry_at - self._clock.now(), SOON_SECONDS))
+            return Outcome(
+                Progress.FAILED, error, max(work.retry_at - self._clock.now(), SOON_SECONDS)
+            )
         if self._clock.now() < work.retry_at:
             return self._waiting(work)
         work.task = asyncio.create_task(self._run(uid, work, run()))

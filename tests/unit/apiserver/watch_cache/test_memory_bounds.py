@@ -31,6 +31,8 @@ def a_cache(store: MemoryStore, plural: str, budget: WindowBudget) -> ResourceCa
 
 
 class _Owner:
+    codec = None
+
     def __init__(self) -> None:
         self.forgotten: list[Hashable] = []
 

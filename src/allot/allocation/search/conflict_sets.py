@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from allot.allocation.constraints import Constraint
 from allot.allocation.devices import CounterKey, SetKey
+from allot.allocation.errors import AllocationError
 from allot.allocation.requests import Alternative
 from allot.allocation.search.attempt import AllocationAttempt, Pick
 
@@ -72,7 +73,11 @@ class ConflictSets:
                     conflict_sets |= self.by_set.get(key, 0)
                 return conflict_sets
         for constraint in alternative.constraints:
-            value = attempt.rules.attribute(constraint, alternative, index)
+            try:
+                value = attempt.rules.attribute(constraint, alternative, index)
+            except AllocationError:
+                # The check would have raised it: the device was refused before its constraints were checked.
+                return conflict_sets
             if value is not None and not constraint.admits(value):
                 return conflict_sets | self.by_constraint.get(constraint, 0)
         return conflict_sets

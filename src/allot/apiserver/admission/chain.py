@@ -104,12 +104,20 @@ class DynamicMutation(NamedTuple):
     reinvocation: Any = None
 
 
+class Activity:
+    """Whether anything is registered. An attribute: every write reads it."""
+
+    __slots__ = ("is_idle",)
+
+    def __init__(self, *, is_idle: bool) -> None:
+        self.is_idle = is_idle
+
+
 class DynamicPlugin(Protocol):
     """Policies and webhooks that users register."""
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is registered."""
+    def activity(self) -> Activity: ...
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether any may change such writes, or reject them before they are validated."""
@@ -130,7 +138,8 @@ class DynamicPlugin(Protocol):
 class NoDynamicPlugin:
     """A server without policies and webhooks."""
 
-    is_idle = True
+    def __init__(self) -> None:
+        self.activity = Activity(is_idle=True)
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         return False
@@ -167,7 +176,7 @@ class Admission:
         self,
         plugins: Sequence[AdmissionPlugin] = (),
         creation_lock: CreationLock = lambda _: nullcontext(),
-        dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - has no state
+        dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - nothing changes it
         quota: ValidatingPlugin | None = None,
     ) -> None:
         """`creation_lock` is held during a create in a namespace, from `charge` to the write.
@@ -181,6 +190,7 @@ class Admission:
             [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
         )
         self._dynamic = dynamic
+        self._activity = dynamic.activity
         self._quota = HandlerIndex[ValidatingPlugin]([quota] if quota is not None else [])
         self.creation_lock = creation_lock
 
@@ -188,13 +198,13 @@ class Admission:
         """Whether there are mutating plugins for these writes."""
         dynamic = self._dynamic
         return bool(self._mutating.find(operation, resource)) or (
-            not dynamic.is_idle and dynamic.mutates(operation, resource, info)
+            not self._activity.is_idle and dynamic.mutates(operation, resource, info)
         )
 
     def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether such writes may wait long for others, so that they must not hold what others wait for."""
         dynamic = self._dynamic
-        return not dynamic.is_idle and dynamic.calls_webhooks(operation, resource, info)
+        return not self._activity.is_idle and dynamic.calls_webhooks(operation, resource, info)
 
     async def mutate(self, attributes: AdmissionAttributes) -> Mutated:
         """The object after all mutating plugins; each sees the changes of those before it.
@@ -203,7 +213,7 @@ class Admission:
         """
         attributes = await self._admit(attributes)
         operation, resource, dynamic = attributes.operation, attributes.resource, self._dynamic
-        if dynamic.is_idle or not dynamic.mutates(operation, resource, attributes.info):
+        if self._activity.is_idle or not dynamic.mutates(operation, resource, attributes.info):
             return Mutated(attributes.new)
         first = await self._dynamic.mutate(attributes)
         if first.object is None:
@@ -226,29 +236,20 @@ class Admission:
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations and warnings of all validating plugins; policies and webhooks come last."""
-        admitted = await _validated(self._validating, attributes)
-        if self._dynamic.is_idle:
-            return admitted
-        warnings = await self._dynamic.validate(attributes)
-        if not warnings:
-            return admitted
-        return admitted._replace(warnings=(*admitted.warnings, *warnings))
+        operations: list[Operation] = []
+        warnings: list[str] = []
+        for plugin in self._validating.find(attributes.operation, attributes.resource):
+            admitted = await plugin.validate(attributes)
+            operations.extend(admitted.operations)
+            warnings.extend(admitted.warnings)
+        if not self._activity.is_idle:
+            warnings.extend(await self._dynamic.validate(attributes))
+        if not operations and not warnings:
+            return ADMITTED
+        return Admitted(tuple(operations), tuple(warnings))
 
     async def charge(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations that charge the write to quotas."""
-        return await _validated(self._quota, attributes)
-
-
-async def _validated(
-    index: HandlerIndex[ValidatingPlugin], attributes: AdmissionAttributes
-) -> Admitted:
-    plugins = index.find(attributes.operation, attributes.resource)
-    if not plugins:
+        for plugin in self._quota.find(attributes.operation, attributes.resource):
+            return await plugin.validate(attributes)
         return ADMITTED
-    operations: list[Operation] = []
-    warnings: list[str] = []
-    for plugin in plugins:
-        admitted = await plugin.validate(attributes)
-        operations.extend(admitted.operations)
-        warnings.extend(admitted.warnings)
-    return Admitted(tuple(operations), tuple(warnings))

@@ -45,6 +45,7 @@ class DynamicAdmission:
 
     def __init__(self, caches: Caches, served: ServedResources, authorizer: Authorizer) -> None:
         self._configuration = configuration = Configuration(caches)
+        self.activity = configuration.activity
         self.configuration_writes = ConfigurationWrites(configuration)
         self._caches = caches
         self._authorizer = authorizer
@@ -61,10 +62,6 @@ class DynamicAdmission:
         self._workers.close()
 
     # --- writes to the registry ---
-
-    @property
-    def is_idle(self) -> bool:
-        return self._configuration.is_idle
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         return self._candidates(operation, resource, info).mutate

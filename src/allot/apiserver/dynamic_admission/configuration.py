@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.admission.chain import ADMITTED, Activity, AdmissionAttributes, Admitted
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.dynamic_admission.policies import (
     Binding,
@@ -90,8 +90,7 @@ class Configuration:
     def __init__(self, caches: Caches) -> None:
         self._is_stale = True
         self._looks = 0
-        self.is_idle = False
-        """Whether nothing is registered, as far as is known."""
+        self.activity = Activity(is_idle=False)
 
         def kept(plural: str, make: Callable[[Mapping[str, Any]], Any]) -> _Kept:
             return _Kept(CacheFollower(caches.of(resource_named(GROUP, plural))), make)
@@ -155,11 +154,11 @@ class Configuration:
     def expect_change(self) -> None:
         """A policy or webhook is being written on this server."""
         self._looks = EXPECTED_CHANGES
-        self.is_idle = False
+        self.activity.is_idle = False
 
     def _look_again(self) -> None:
         self._is_stale = True
-        self.is_idle = False
+        self.activity.is_idle = False
 
     def _catch_up(self) -> None:
         self._looks = max(self._looks - 1, 0)
@@ -167,7 +166,7 @@ class Configuration:
         if any(changes is None or changes for changes in news):
             self._read()
         self._is_stale = False
-        self.is_idle = self._all is NO_CANDIDATES and not self._looks
+        self.activity.is_idle = self._all is NO_CANDIDATES and not self._looks
 
     def _read(self) -> None:
         kinds = {plural: kept.read() for plural, kept in self._kinds.items()}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from allot.apiserver.audit.annotations import ANNOTATIONS
 from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
 from allot.apiserver.dynamic_admission.matching import Match
 from allot.apiserver.dynamic_admission.params import Params, PolicyConfigurationError
 from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy
 from allot.apiserver.dynamic_admission.review_request import ReviewRequest
+from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
 
 
@@ -24,9 +24,9 @@ class Notes:
         self.warnings.append(text)
 
     def annotate(self, key: str, value: str) -> None:
-        annotations = ANNOTATIONS.get()
-        if annotations is not None:
-            annotations.setdefault(key, value)
+        request = REQUEST.get()
+        if request is not None:
+            request.annotate(key, value)
 
 
 class Matched(NamedTuple):

@@ -23,7 +23,7 @@ from allot.apiserver.dynamic_admission.matching import webhook_match
 from allot.apiserver.dynamic_admission.policy_context import PolicyContext
 from allot.apiserver.dynamic_admission.reinvocation import Reinvocation
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
-from allot.apiserver.dynamic_admission.seats import without_seat
+from allot.apiserver.dynamic_admission.served_request import without_seat
 from allot.apiserver.dynamic_admission.webhook_client import WebhookCallError, WebhookClient
 from allot.apiserver.dynamic_admission.webhook_endpoints import WebhookEndpoints
 from allot.apiserver.dynamic_admission.webhook_responses import (

@@ -14,12 +14,11 @@ from typing import Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.audit.annotations import ANNOTATIONS
 from allot.apiserver.audit.auditor import Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
-from allot.apiserver.dynamic_admission.seats import SEAT
+from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
 from allot.apiserver.http.handlers import SEVERAL, Handlers
@@ -145,11 +144,9 @@ class App:
                 return None
             if kind is MUTATING:
                 request = ApiRequest(*request[:-1], await exchange.read(in_flight))
-                SEAT.set(in_flight)
+                REQUEST.set(call)
                 if call.audited is not None:
                     call.audited.request_body = request.body
-                    call.audited.annotations = {}
-                    ANNOTATIONS.set(call.audited.annotations)
             several = verb in SEVERAL
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
@@ -287,6 +284,21 @@ class _Call:
         self.audited = audited
         self.in_flight: InFlightRequest | None = None
         self.labels: Labels | None = None
+
+    def pause(self) -> None:
+        """Free the seats while it waits for others."""
+        if self.in_flight is not None:
+            self.in_flight.pause()
+
+    async def resume(self) -> None:
+        """Wait for seats again; raises 429."""
+        if self.in_flight is not None:
+            await self.in_flight.resume()
+
+    def annotate(self, key: str, value: str) -> None:
+        """Add an annotation to its audit event; the first one of a key stays."""
+        if self.audited is not None:
+            self.audited.annotations = {key: value, **self.audited.annotations}
 
     def end(self) -> None:
         """Free the seats. It may be called again."""

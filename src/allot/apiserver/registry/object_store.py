@@ -17,7 +17,7 @@ from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Mutated
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
@@ -146,7 +146,8 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
             request = self._request(info, namespace, home)
-            proposed, told = Mutated(obj)
+            proposed: Any = obj
+            told: tuple[str, ...] = ()
             if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)

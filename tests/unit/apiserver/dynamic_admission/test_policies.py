@@ -118,9 +118,9 @@ def test_annotations_are_in_the_audit_log() -> None:
 def test_a_policy_is_in_force_from_its_answer_to_its_deletion() -> None:
     async def run() -> None:
         async with LocalServer() as server:
-            dynamic = server.server._dynamic
+            activity = server.server._dynamic.activity
             await server.post(MAPS.format("default"), config_map("before"))
-            assert dynamic.is_idle
+            assert activity.is_idle
             await deploy(server, policy("default", "false"), binding("default"))
             assert (await server.ask("POST", MAPS.format("default"), config_map("m"))).code == 422
             place = f"{path_of(binding('x'))}/default"
@@ -128,7 +128,7 @@ def test_a_policy_is_in_force_from_its_answer_to_its_deletion() -> None:
             await server.post(MAPS.format("default"), config_map("m"))
             for number in range(100):
                 await server.post(MAPS.format("default"), config_map(f"m{number}"))
-            assert dynamic.is_idle
+            assert activity.is_idle
 
     asyncio.run(run())
 

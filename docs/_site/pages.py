@@ -33,6 +33,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Components": (
         "docs/apiserver.md",
+        "docs/custom-resources.md",
         "docs/scheduler.md",
         "docs/controllers.md",
         "docs/nodes.md",

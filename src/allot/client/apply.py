@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from allot.api.raw import RawObject, object_key
@@ -12,8 +12,16 @@ from allot.client.errors import ApiStatusError
 from allot.client.resources import Resource, raw_resource
 
 DEFAULT_NAMESPACE: Final = "default"
-_FIRST: Final = ("Namespace", "DeviceClass", "PriorityClass", "ServiceAccount")
+_FIRST: Final = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "DeviceClass",
+    "PriorityClass",
+    "ServiceAccount",
+)
 """Applied first: other objects depend on them."""
+ESTABLISH_SECONDS: Final = 30.0
+"""How long a definition may take until its objects can be applied."""
 
 Document = Mapping[str, Any]
 
@@ -45,20 +53,65 @@ async def apply(
     """The resulting objects; `namespace` is the default of namespaced objects.
 
     Nothing is written if one of them is of an unknown kind. If `strict`, the server refuses unknown fields, as for
-    kubectl.
+    kubectl. Objects of kinds that CustomResourceDefinitions among the documents define wait until these are served.
     """
     ordered = sorted(documents, key=lambda document: document.get("kind") not in _FIRST)
-    kinds = {(kind.api_version, kind.kind): kind for kind in (await discover(client)).kinds}
+    served = await _served_kinds(client)
+    defined = {
+        (kind.api_version, kind.kind): kind for document in ordered for kind in _defined(document)
+    }
+    kinds = defined | served
     found = []
     for document in ordered:
-        kind = kinds.get((str(document.get("apiVersion")), str(document.get("kind"))))
+        kind = kinds.get(_type_of(document))
         if kind is None:
             raise UnknownKindError(document)
         found.append((kind, document))
-    return [
-        await _apply_one(client, resource_of(kind), document, namespace, strict=strict)
-        for kind, document in found
-    ]
+    applied = []
+    for kind, document in found:
+        if _type_of(document) not in served and kind in defined.values():
+            served = await _wait_served(client, document)
+        applied.append(
+            await _apply_one(client, resource_of(kind), document, namespace, strict=strict)
+        )
+    return applied
+
+
+async def _served_kinds(client: Client) -> dict[tuple[str, str], ServedKind]:
+    return {(kind.api_version, kind.kind): kind for kind in (await discover(client)).kinds}
+
+
+def _type_of(document: Document) -> tuple[str, str]:
+    return str(document.get("apiVersion")), str(document.get("kind"))
+
+
+def _defined(document: Document) -> Iterator[ServedKind]:
+    """The kinds that a definition defines; none if the document is something else."""
+    if document.get("kind") != "CustomResourceDefinition":
+        return
+    spec = document.get("spec") or {}
+    names = spec.get("names") or {}
+    for version in spec.get("versions") or ():
+        yield ServedKind(
+            str(spec.get("group")),
+            str(version.get("name")),
+            str(names.get("plural")),
+            str(names.get("kind")),
+            spec.get("scope") == "Namespaced",
+            frozenset(),
+        )
+
+
+async def _wait_served(client: Client, document: Document) -> dict[tuple[str, str], ServedKind]:
+    """What is served, when the kind of a document is; `UnknownKindError` if it does not come to that."""
+    deadline = client.clock.now() + ESTABLISH_SECONDS
+    while True:
+        served = await _served_kinds(client)
+        if _type_of(document) in served:
+            return served
+        if client.clock.now() > deadline:
+            raise UnknownKindError(document)
+        await client.clock.sleep(0.05)
 
 
 def resource_of(kind: ServedKind) -> Resource[RawObject]:

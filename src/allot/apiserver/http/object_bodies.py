@@ -189,8 +189,7 @@ def work_size(request: ApiRequest, target: Target) -> int:
     """The work of handling a body, in bytes of a plain object."""
     is_typed, body = target.resource.info.is_typed, request.body
     if target.resource.custom is not None:
-        if target.resource.custom.schema.has_rules_below:
-            # Rules may take their time: never on the event loop.
+        if target.resource.custom.is_heavy:  # never on the event loop
             return max(len(body) * SLOW, LARGE + 1)
     elif target.resource.kind == "CustomResourceDefinition":
         return max(len(body) * SLOW, LARGE + 1)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from allot.apiserver.kinds.resources import Resource
 
 
+HEAVY: Final = 2_000
+"""Schemas with more parts are applied in a thread."""
 NO_WEBHOOKS: Final = "this server does not call conversion webhooks"
 
 
@@ -57,6 +59,11 @@ class CustomVersion:
         subresources = source.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale = _scale_paths(subresources.get("scale"))
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether a small object may be much work: because of rules, or of a large schema."""
+        return self.schema.has_rules_below or self.schema.weight > HEAVY
 
     @cached_property
     def rules(self) -> RuleSet | None:

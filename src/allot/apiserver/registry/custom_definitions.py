@@ -136,7 +136,8 @@ class CustomDefinitions:
         known = self._kinds.get(name)
         if known is not None and _same(known.definition, definition):
             return
-        kind = self._kinds[name] = resources_of(definition)
+        # A schema may have a hundred thousand parts.
+        kind = self._kinds[name] = await asyncio.to_thread(resources_of, definition)
         served = [
             kind.resources[version.name] for version in kind.versions.values() if version.is_served
         ]

@@ -26,7 +26,7 @@ class RegexError(ValueError):
 class Regex:
     """A compiled pattern."""
 
-    __slots__ = ("_match", "is_in")
+    __slots__ = ("_match", "is_in", "size")
 
     def __init__(self, pattern: str) -> None:
         options = re2.Options()
@@ -42,6 +42,8 @@ class Regex:
         if problem is not None:
             raise RegexError(f"error parsing regexp: {problem}")
         self._match = match = compiled.Match
+        self.size: int = compiled.ProgramSize()
+        """The instructions that a match may have to follow at every character."""
 
         def is_in(text: str) -> bool:
             try:

@@ -14,15 +14,37 @@ NO_OLD: Final = object()
 """The old value of what is new, or cannot be told apart."""
 
 
+class OutOfStepsError(Exception):
+    """A validation took too many steps."""
+
+
+class StepBudget:
+    """How many parts of schemas a validation may still apply."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def take(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfStepsError
+
+
 class Correlation:
     """A new value, and the old value in its place. Comparisons are made once."""
 
-    __slots__ = ("_equal", "_items", "new", "old", "schema")
+    __slots__ = ("_equal", "_items", "budget", "new", "old", "schema")
 
-    def __init__(self, new: Any, old: Any, schema: Schema) -> None:
+    def __init__(
+        self, new: Any, old: Any, schema: Schema, budget: StepBudget | None = None
+    ) -> None:
         self.new = new
         self.old = old
         self.schema = schema
+        self.budget = budget
+        """Shared with all values below."""
         self._equal: bool | None = None
         self._items: dict[tuple[Any, ...], Any] | None = None
 
@@ -39,7 +61,7 @@ class Correlation:
     def field(self, name: str, child: Schema) -> Correlation:
         """The value of a field or of a map's key."""
         old = self.old.get(name, NO_OLD) if isinstance(self.old, dict) else NO_OLD
-        return Correlation(self.new[name], old, child)
+        return Correlation(self.new[name], old, child, self.budget)
 
     def item(self, index: int, child: Schema) -> Correlation:
         new = self.new[index]
@@ -48,7 +70,7 @@ class Correlation:
             key = _key(new, self.schema)
             if key is not None:
                 old = self._old_items.get(key, NO_OLD)
-        return Correlation(new, old, child)
+        return Correlation(new, old, child, self.budget)
 
     @property
     def _old_items(self) -> dict[tuple[Any, ...], Any]:

@@ -88,6 +88,15 @@ class Schema:
         except RegexError:
             return None
 
+    @cached_property
+    def scalars_of_enum(self) -> frozenset[tuple[bool, Any]]:
+        """The scalars among the values that are allowed; true and 1 are different."""
+        return frozenset(
+            (isinstance(each, bool), each)
+            for each in self.enum
+            if not isinstance(each, dict | list)
+        )
+
     @property
     def has_default(self) -> bool:
         return self.default is not UNSET
@@ -104,6 +113,16 @@ class Schema:
             yield "items", self.items
         if self.additional is not None:
             yield "additionalProperties", self.additional
+
+    @cached_property
+    def weight(self) -> int:
+        """How much work a value may be, in parts of schemas; a large pattern counts as many."""
+        nested = (*self.all_of, *self.any_of, *self.one_of)
+        below = [child for _, child in self.children()] + list(nested)
+        if self.not_ is not None:
+            below.append(self.not_)
+        own = 1 + (self.regex.size // 10 if self.regex is not None else 0)
+        return own + sum(child.weight for child in below)
 
     @cached_property
     def has_defaults_below(self) -> bool:

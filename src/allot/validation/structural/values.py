@@ -8,20 +8,38 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain, islice
 from typing import Any, Final
 
 from allot.validation.fields import (
+    MAX_ERRORS,
     ErrorType,
     FieldError,
     FieldPath,
+    forbidden,
     invalid,
     show_value,
 )
-from allot.validation.structural.correlation import NO_OLD, Correlation
+from allot.validation.structural.correlation import (
+    NO_OLD,
+    Correlation,
+    OutOfStepsError,
+    StepBudget,
+    same,
+)
 from allot.validation.structural.formats import has_format
 from allot.validation.structural.schemas import Schema
 
 BODY: Final = "body"
+MOST_PROBLEMS: Final = 50
+"""Problems with one alternative that are looked for."""
+MAX_STEPS: Final = 400_000
+"""Parts of schemas that are applied to the values of one object: a few seconds of work."""
+TOO_COMPLEX: Final = "the object and its schema are too complex to be validated"
+LARGE_PATTERN: Final = 1_000
+"""Patterns with more instructions may be followed one by one instead of by a table ..."""
+PATTERN_STEPS: Final = 20_000_000
+"""... so that the length of strings is limited by this, which takes about 0.2 s."""
 _INT_FORMATS: Final = {"int32": 2**31, "int64": 2**63}
 
 
@@ -29,11 +47,16 @@ def validate_value(
     new: Any, schema: Schema, path: str = "", *, old: Any = NO_OLD
 ) -> Iterator[FieldError]:
     """What is wrong with a value, or with its changes if there is an old one."""
-    yield from _validate(Correlation(new, old, schema), path)
+    try:
+        yield from _validate(Correlation(new, old, schema, StepBudget(MAX_STEPS)), path)
+    except OutOfStepsError:
+        yield forbidden(_at(path), TOO_COMPLEX)
 
 
 def _validate(value: Correlation, path: str) -> Iterator[FieldError]:
-    found = list(_problems(value, path))
+    if value.budget is not None:
+        value.budget.take()
+    found = list(islice(_problems(value, path), MAX_ERRORS))
     if found and value.is_unchanged:
         return
     yield from found
@@ -49,7 +72,7 @@ def _problems(value: Correlation, path: str) -> Iterator[FieldError]:
             yield from _enum_problems(data, schema, path)
         return
     if schema.has_constraints:
-        yield from _combinations(data, schema, path)
+        yield from _combinations(value, path)
     match data:
         case str():
             yield from _text_problems(data, schema, path)
@@ -127,49 +150,52 @@ def _type_problem(value: Any, schema: Schema, path: str) -> FieldError | None:
 # --- combinations ---
 
 
-def _fits(value: Any, schema: Schema, path: str) -> bool:
-    return next(_validate(Correlation(value, NO_OLD, schema), path), None) is None
-
-
-def _combinations(data: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    if schema.any_of and not any(_fits(data, each, path) for each in schema.any_of):
-        yield _combination(path, "must validate at least one schema (anyOf)")
-        yield from _best_match(data, schema.any_of, path)
+def _combinations(value: Correlation, path: str) -> Iterator[FieldError]:
+    """allOf, anyOf, oneOf and not. Each alternative is validated once, however deep they nest."""
+    schema = value.schema
+    if schema.any_of:
+        found = _problems_with_each(value, schema.any_of, path)
+        if all(found):
+            yield _combination(path, "must validate at least one schema (anyOf)")
+            yield from min(found, key=len)
     if schema.one_of:
-        fitting = sum(_fits(data, each, path) for each in schema.one_of)
+        found = _problems_with_each(value, schema.one_of, path)
+        fitting = sum(not problems for problems in found)
         if fitting == 0:
             yield _combination(
                 path, "must validate one and only one schema (oneOf). Found none valid"
             )
-            yield from _best_match(data, schema.one_of, path)
+            yield from min(found, key=len)
         elif fitting > 1:
             yield _combination(
                 path,
                 f"must validate one and only one schema (oneOf). Found {fitting} valid alternatives",
             )
     if schema.all_of:
-        problems = [
-            error
-            for each in schema.all_of
-            for error in _validate(Correlation(data, NO_OLD, each), path)
-        ]
-        fitting = sum(_fits(data, each, path) for each in schema.all_of)
-        if problems:
-            none = ". None validated" if not fitting else ""
-            yield from problems
+        found = _problems_with_each(value, schema.all_of, path)
+        if any(found):
+            none = ". None validated" if all(found) else ""
+            yield from chain.from_iterable(found)
             yield _combination(path, f"must validate all the schemas (allOf){none}")
-    if schema.not_ is not None and _fits(data, schema.not_, path):
+    if schema.not_ is not None and not _problems_with_each(value, (schema.not_,), path)[0]:
         yield _combination(path, "must not validate the schema (not)")
+
+
+def _problems_with_each(
+    value: Correlation, schemas: tuple[Schema, ...], path: str
+) -> list[list[FieldError]]:
+    return [
+        list(
+            islice(
+                _validate(Correlation(value.new, NO_OLD, each, value.budget), path), MOST_PROBLEMS
+            )
+        )
+        for each in schemas
+    ]
 
 
 def _combination(path: str, text: str) -> FieldError:
     return invalid(FieldPath("<nil>"), "", f'"{path}" {text}')
-
-
-def _best_match(data: Any, schemas: tuple[Schema, ...], path: str) -> Iterator[FieldError]:
-    """The problems with the alternative that fits best: the first one that has the fewest."""
-    found = [list(_validate(Correlation(data, NO_OLD, each), path)) for each in schemas]
-    yield from min(found, key=len, default=())
 
 
 # --- texts ---
@@ -183,10 +209,22 @@ def _text_problems(data: str, schema: Schema, path: str) -> Iterator[FieldError]
         yield FieldError(ErrorType.TOO_LONG, _at(path), data, detail)
     elif minimum is not None and len(data) < minimum:
         yield _invalid(path, data, f"should be at least {minimum} chars long")
-    elif schema.pattern and (schema.regex is None or not schema.regex.is_in(data)):
-        yield _invalid(path, data, f"should match '{schema.pattern}'")
+    elif schema.pattern:
+        yield from _pattern_problems(data, schema, path)
     if schema.format and not has_format(data, schema.format):
         yield _wrong_type(path, schema.format, data)
+
+
+def _pattern_problems(data: str, schema: Schema, path: str) -> Iterator[FieldError]:
+    regex = schema.regex
+    if regex is not None and regex.size > LARGE_PATTERN:
+        longest = PATTERN_STEPS // regex.size
+        if len(data) > longest:
+            problem = f"is too long to be matched with its pattern: at most {longest} characters"
+            yield _invalid(path, data[:64], problem)
+            return
+    if regex is None or not regex.is_in(data):
+        yield _invalid(path, data, f"should match '{schema.pattern}'")
 
 
 # --- numbers ---
@@ -242,7 +280,7 @@ def number_text(value: float) -> str:
 
 
 def _enum_problems(data: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    if not schema.enum or any(_equals(data, each) for each in schema.enum):
+    if not schema.enum or _is_listed(data, schema):
         return
     allowed = ", ".join(
         f'"{each}"' if isinstance(each, str) else f'"{show_value(each)}"' for each in schema.enum
@@ -251,12 +289,10 @@ def _enum_problems(data: Any, schema: Schema, path: str) -> Iterator[FieldError]
     yield FieldError(ErrorType.NOT_SUPPORTED, _at(path), data, detail)
 
 
-def _equals(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return left == right
-    return type(left) is type(right) and bool(left == right)
+def _is_listed(data: Any, schema: Schema) -> bool:
+    if isinstance(data, dict | list):
+        return any(same(data, each) for each in schema.enum)
+    return (isinstance(data, bool), data) in schema.scalars_of_enum
 
 
 # --- lists ---

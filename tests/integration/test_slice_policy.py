@@ -6,7 +6,10 @@ The node comes from the token: it is bound to the pod of the driver, which runs 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from allot.testing.servers import LocalServer
 
@@ -99,6 +102,26 @@ def a_slice(name: str, node: str, *, version: str = "v1") -> dict[str, Any]:
 
 def named(kind: str, name: str) -> dict[str, Any]:
     return {"kind": kind, "apiVersion": "v1", "metadata": {"name": name}}
+
+
+def test_the_objects_in_the_documentation_are_accepted() -> None:
+    asyncio.run(the_objects_in_the_documentation_are_accepted())
+
+
+async def the_objects_in_the_documentation_are_accepted() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "admission.md").read_text()
+    blocks = [block.partition("```")[0] for block in text.split("```yaml\n")[1:]]
+    objects = [each for block in blocks for each in yaml.safe_load_all(block)]
+    places = {
+        "ValidatingAdmissionPolicy": f"{REGISTRATION}/validatingadmissionpolicies",
+        "ValidatingAdmissionPolicyBinding": f"{REGISTRATION}/validatingadmissionpolicybindings",
+        "Service": "/api/v1/namespaces/default/services",
+        "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+    }
+    async with LocalServer() as server:
+        for each in objects:
+            await server.post(places[each["kind"]], each)
+    assert len(objects) == 4
 
 
 async def deploy_driver(server: LocalServer) -> None:

@@ -38,6 +38,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/controllers.md",
         "docs/nodes.md",
         "docs/explain.md",
+        "docs/questions.md",
         "docs/lint.md",
         "docs/operations.md",
         "docs/kubernetes.md",

@@ -97,6 +97,7 @@ class ClusterModel:
         """Give pods of manifests what the API server and the claim controller would give them."""
         for given in self.objects.of(resources.PODS):
             pod = given
+            self._incarnations[pod.key] = 1
             if not pod.node_name and not pod.is_finished:
                 pod = self._with_claims(admitted(pod, self._classes), self._put_object)
                 self.objects.put(resources.PODS, pod)

@@ -30,6 +30,7 @@ from allot.testing.builders import (
     a_pod,
     a_slice,
     an_allocation,
+    an_owner,
     manifest,
 )
 from allot.testing.observed_clusters import a_claim_template, observed
@@ -88,6 +89,26 @@ def test_a_drained_node() -> None:
     assert (answer.running_before, answer.running_after) == (3, 2)
     assert answer.devices_before.held == 3
     assert answer.devices_after.utilisation == 0.5
+
+
+def test_a_pod_that_is_created_anew_with_its_name() -> None:
+    """The uid tells it from the one before, also where manifests have no uids."""
+    stateful_set = a_deployment("db", 1).with_value("StatefulSet", "kind")
+    first = what_if(
+        observed(*the_cluster(stateful_set)), [read_scale("statefulset/db=1", "default")]
+    )
+    assert first.effects == ()
+    pod = a_pod(
+        "db-0",
+        uid="Pod/default/db-0",
+        node="node-1",
+        owners=[an_owner("db", kind="StatefulSet", api_version="apps/v1")],
+        metadata={"labels": {"app": "db"}},
+    )
+
+    answer = asked(DrainNode("drain", "node-1"), cluster=the_cluster(stateful_set, pod))
+
+    assert effects(answer) == [("moves", "node-1", "node-2")]
 
 
 def test_a_pod_without_a_workload_is_not_replaced() -> None:

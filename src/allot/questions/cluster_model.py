@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
+import msgspec
+
 from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
@@ -71,7 +73,9 @@ class ClusterModel:
         self.objects = with_inferred_replica_sets(cluster.objects).copy()
         self._classes = priority_classes(self.objects)
         self._pods_by_owner: dict[str, dict[str, Pod]] = {}
-        self._templates: dict[int, tuple[Any, Any]] = {}
+        self._specs: dict[int, tuple[Any, Any]] = {}
+        """Specs with defaults, by the identity of those without, which is cheaper than their content."""
+        self._specs_by_content: dict[bytes, Any] = {}
         self._suffixes = count(1)
         self._incarnations: dict[ObjectKey, int] = {}
         self._explained: dict[tuple[int, str], tuple[object, NodeExplanation | None]] = {}
@@ -99,7 +103,7 @@ class ClusterModel:
             pod = given
             self._incarnations[pod.key] = 1
             if not pod.node_name and not pod.is_finished:
-                pod = self._with_claims(admitted(pod, self._classes), self._put_object)
+                pod = self._with_claims(self._admitted(pod), self._put_object)
                 self.objects.put(resources.PODS, pod)
             self._index(pod)
 
@@ -130,12 +134,18 @@ class ClusterModel:
         return ""
 
     def _admitted(self, pod: Pod) -> Pod:
-        """The pod with defaults; pods of one template share their spec."""
+        """The pod with defaults; pods with equal specs share one."""
         spec = pod.data.get("spec")
-        known = self._templates.get(id(spec))
-        if known is None or known[0] is not spec:
-            known = self._templates[id(spec)] = (spec, admitted(pod, self._classes).data["spec"])
-        return Pod({**pod.data, "spec": known[1]})
+        by_identity = self._specs.get(id(spec))
+        if by_identity is not None and by_identity[0] is spec:
+            return Pod({**pod.data, "spec": by_identity[1]})
+        content = msgspec.json.encode(spec)
+        found = self._specs_by_content.get(content)
+        if found is None:
+            found = admitted(pod, self._classes).data["spec"]
+            self._specs_by_content[content] = found
+        self._specs[id(spec)] = spec, found
+        return Pod({**pod.data, "spec": found})
 
     def _suffix(self) -> str:
         """Different for each pod, and the same in each run."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress, islice
-from typing import Final
+from typing import Final, cast
 
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
@@ -106,8 +106,9 @@ class EquivalenceClassCache:
         return result
 
     def results(self, indexes: Iterable[int]) -> list[NodeResult]:
-        """The cached results of these nodes; nodes without one are left out."""
-        return [result for index in indexes if (result := self._results[index]) is not None]
+        """The cached results of these nodes, which all have one."""
+        found = list(map(self._results.__getitem__, indexes))
+        return cast("list[NodeResult]", found)
 
     def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> list[int] | Status:
         """The first `wanted` indexes from `start` on whose nodes fit; or the first error.

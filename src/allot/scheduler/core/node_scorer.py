@@ -7,6 +7,8 @@ do not normalize contribute to one cached sum per node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, NodeResult
 from allot.scheduler.framework.cycle_state import CycleState
@@ -44,7 +46,7 @@ class NodeScorer:
         """The node with the highest score; among equals the one that was tried first."""
         if len(indexes) == 1:
             return cache.nodes[indexes[0]]
-        nodes = [cache.nodes[index] for index in indexes]
+        nodes = list(map(cache.nodes.__getitem__, indexes))
         durations, samples = self._durations, state.samples
         began = started = durations.now()
         for plugin in self._profile.pre_score:
@@ -59,7 +61,7 @@ class NodeScorer:
         for result, node in zip(found, nodes, strict=True):
             if result.raw is None:
                 self._score(state, pod, node, result, cached_scores)
-        totals = [result.fixed for result in found]
+        totals = list(map(_fixed_score, found))
         for index, scorer in enumerate(cached_scores):
             if scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
@@ -106,6 +108,9 @@ class NodeScorer:
         weight = self._profile.weight_by_plugin[scorer.name]
         for index, score in enumerate(scores):
             totals[index] += weight * score
+
+
+_fixed_score: Final = attrgetter("fixed")
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import CertificateSigningRequestBuilder, Name
 
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from tests.clients.in_process import InProcessServer
@@ -24,6 +29,15 @@ _JOB: Final = {
     }
 }
 _ROLE: Final = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+_REQUEST: Final = b64encode(
+    b"-----BEGIN CERTIFICATE REQUEST-----\nZm9v\n-----END CERTIFICATE REQUEST-----\n"
+).decode()
+_STUB: Final = b64encode(
+    CertificateSigningRequestBuilder()
+    .subject_name(Name([]))
+    .sign(generate_private_key(SECP256R1()), SHA256())
+    .public_bytes(Encoding.DER)
+).decode()
 _CONTENT: Final[dict[str, dict[str, Any]]] = {
     "PersistentVolumeClaim": {
         "spec": {
@@ -60,6 +74,42 @@ _CONTENT: Final[dict[str, dict[str, Any]]] = {
         }
     },
     "RuntimeClass": {"handler": "h"},
+    "HorizontalPodAutoscaler": {
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+            "maxReplicas": 3,
+        }
+    },
+    "Ingress": {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
+    "IngressClass": {"spec": {"controller": "example.com/c"}},
+    "IPAddress": {"spec": {"parentRef": {"resource": "services", "name": "s"}}},
+    "ServiceCIDR": {"spec": {"cidrs": ["198.51.100.0/24"]}},
+    "CertificateSigningRequest": {
+        "spec": {"request": _REQUEST, "signerName": "example.com/s", "usages": ["client auth"]}
+    },
+    "ClusterTrustBundle": {
+        "spec": {"trustBundle": "-----BEGIN CERTIFICATE-----\nZm9v\n-----END CERTIFICATE-----\n"}
+    },
+    "PodCertificateRequest": {
+        "spec": {
+            "signerName": "example.com/s",
+            "podName": "p",
+            "podUID": "1",
+            "serviceAccountName": "default",
+            "serviceAccountUID": "2",
+            "nodeName": "n",
+            "nodeUID": "3",
+            "stubPKCS10Request": _STUB,
+        }
+    },
+    "FlowSchema": {"spec": {"priorityLevelConfiguration": {"name": "global-default"}}},
+    "PriorityLevelConfiguration": {
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+    },
+    "APIService": {
+        "spec": {"group": "example.com", "groupPriorityMinimum": 100, "versionPriority": 15}
+    },
+    "StorageVersionMigration": {"spec": {"resource": {"group": "", "resource": "pods"}}},
     "EndpointSlice": {"addressType": "IPv4", "endpoints": []},
     "ResourceSlice": {
         "spec": {
@@ -99,12 +149,27 @@ class Served(NamedTuple):
         place = "/namespaces/default" if self.resource.namespaced else ""
         return f"{self.root}{place}/{self.resource.plural}"
 
+    def name(self, short: str) -> str:
+        """A name of the kind's own form."""
+        number = sum(map(ord, short))
+        match self.resource.kind:
+            case "IPAddress":
+                return f"192.0.2.{number % 256}"
+            case "APIService":
+                return f"v{number}.example.com"
+            case _:
+                return short
+
     def document(self, name: str) -> dict[str, Any]:
+        content = _CONTENT.get(self.resource.kind, {})
+        if self.resource.kind == "APIService":
+            version = self.name(name).partition(".")[0]
+            content = {"spec": {**content["spec"], "version": version}}
         return {
             "kind": self.resource.kind,
             "apiVersion": self.api_version,
-            "metadata": {"name": name, "labels": {"test": "yes"}},
-            **_CONTENT.get(self.resource.kind, {}),
+            "metadata": {"name": self.name(name), "labels": {"test": "yes"}},
+            **content,
         }
 
 
@@ -149,7 +214,7 @@ def test_discovery_advertises_what_is_tested(server: InProcessServer) -> None:
 @each_served
 def test_every_verb(server: InProcessServer, served: Served) -> None:
     """create, get, list, watch, update, three patches and delete."""
-    place = f"{served.path}/x"
+    place = f"{served.path}/{served.name('x')}"
     created = server.request("POST", served.path, served.document("x"))
     assert created.code == 201, created
     assert (created.json["kind"], created.json["apiVersion"]) == (
@@ -163,7 +228,7 @@ def test_every_verb(server: InProcessServer, served: Served) -> None:
         "GET", f"{served.root}/{served.resource.plural}?labelSelector=test"
     ).json
     assert listed["kind"] == f"{served.resource.kind}List"
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["x"]
+    assert [item["metadata"]["name"] for item in listed["items"]] == [served.name("x")]
     watched = server.request("GET", f"{served.path}?watch=true&labelSelector=test")
     event = json.loads(watched.body.splitlines()[0])
     assert (event["type"], event["object"]) == ("ADDED", created.json)
@@ -194,12 +259,12 @@ def test_every_verb(server: InProcessServer, served: Served) -> None:
 def test_status_is_apart(server: InProcessServer, served: Served) -> None:
     """A write of the object leaves the status alone, and a write of the status the object."""
     if served.resource.subresource("status") is None:
-        answer = server.request("GET", f"{served.path}/x/status")
+        answer = server.request("GET", f"{served.path}/{served.name('x')}/status")
         assert answer.code == 404
         return
     created = server.request("POST", served.path, served.document("s")).json
-    place = f"{served.path}/s"
-    changed = {"metadata": {"name": "s"}, "spec": None}
+    place = f"{served.path}/{served.name('s')}"
+    changed = {"metadata": {"name": served.name("s")}, "spec": None}
     patched = server.request(
         "PATCH", f"{place}/status", changed, "application/merge-patch+json"
     ).json
@@ -224,7 +289,10 @@ def test_deletecollection(server: InProcessServer, served: Served) -> None:
         assert answer.code == 405
         return
     assert answer.code == 200
-    assert {item["metadata"]["name"] for item in answer.json["items"]} == {"d1", "d2"}
+    assert {item["metadata"]["name"] for item in answer.json["items"]} == {
+        served.name("d1"),
+        served.name("d2"),
+    }
     assert server.request("GET", f"{served.path}?labelSelector=test").json["items"] == []
 
 
@@ -233,11 +301,13 @@ def test_methods_that_make_no_sense(server: InProcessServer, served: Served) -> 
     for method, path in [
         ("PUT", served.path),
         ("PATCH", served.path),
-        ("POST", f"{served.path}/x"),
+        ("POST", f"{served.path}/{served.name('x')}"),
         ("OPTIONS", served.path),
     ]:
         answer = server.request(method, path, served.document("x"))
         assert (answer.code, answer.json["reason"]) == (405, "MethodNotAllowed"), (method, path)
     for part in ("no-such", "status/status"):
-        answer = server.request("PUT", f"{served.path}/x/{part}", served.document("x"))
+        answer = server.request(
+            "PUT", f"{served.path}/{served.name('x')}/{part}", served.document("x")
+        )
         assert (answer.code, answer.json["reason"]) == (404, "NotFound")

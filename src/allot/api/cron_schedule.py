@@ -165,8 +165,12 @@ def _described(text: str) -> Schedule:
 
 
 def _problem(duration: str) -> str:
-    if duration.lstrip("+-").isdecimal():
+    number = duration.lstrip("+-")
+    unit = number.lstrip("0123456789.")
+    if not unit and number:
         return "missing unit in duration"
+    if unit.isalpha() and unit != number:
+        return f'unknown unit "{unit}" in duration'
     return "invalid duration"
 
 

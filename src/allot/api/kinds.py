@@ -90,6 +90,9 @@ _authentication = partial(Kind, "authentication.k8s.io", is_stored=False)
 _authorization = partial(Kind, "authorization.k8s.io", is_stored=False)
 _rbac = partial(Kind, "rbac.authorization.k8s.io")
 _storage = partial(Kind, "storage.k8s.io")
+_networking = partial(Kind, "networking.k8s.io")
+_certificates = partial(Kind, "certificates.k8s.io")
+_flow_control = partial(Kind, "flowcontrol.apiserver.k8s.io", namespaced=False)
 _dra = partial(Kind, DRA)
 _V1_AND_BETAS: Final = ("v1", "v1beta2", "v1beta1")
 
@@ -128,8 +131,22 @@ KINDS: Final[tuple[Kind, ...]] = (
     _authorization("SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False),
     _authorization("SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
     _authorization("SubjectAccessReview", "subjectaccessreviews", namespaced=False),
+    Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", ("v2", "v1"), short_names=("hpa",),
+         categories=_ALL),
     _batch("CronJob", "cronjobs", short_names=("cj",), categories=_ALL),
     _batch("Job", "jobs", categories=_ALL),
+    _certificates("CertificateSigningRequest", "certificatesigningrequests", namespaced=False, short_names=("csr",)),
+    _certificates("ClusterTrustBundle", "clustertrustbundles", namespaced=False),
+    _certificates("PodCertificateRequest", "podcertificaterequests"),
+    _flow_control("FlowSchema", "flowschemas"),
+    _flow_control("PriorityLevelConfiguration", "prioritylevelconfigurations"),
+    _networking("IngressClass", "ingressclasses", namespaced=False),
+    _networking("Ingress", "ingresses", short_names=("ing",)),
+    _networking("IPAddress", "ipaddresses", namespaced=False, short_names=("ip",)),
+    _networking("NetworkPolicy", "networkpolicies", short_names=("netpol",)),
+    _networking("ServiceCIDR", "servicecidrs", namespaced=False),
+    Kind("apiregistration.k8s.io", "APIService", "apiservices", namespaced=False, categories=("api-extensions",)),
+    Kind("storagemigration.k8s.io", "StorageVersionMigration", "storageversionmigrations", namespaced=False),
     Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", short_names=("pdb",)),
     Kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False,
          short_names=("crd", "crds"), categories=("api-extensions",), view=CustomResourceDefinition),

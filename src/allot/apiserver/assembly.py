@@ -22,6 +22,7 @@ from allot.apiserver.admission.priority import Priority, SystemPriorityClasses
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.runtime_classes import RuntimeClassAdmission
 from allot.apiserver.admission.service_accounts import ServiceAccountAdmission
+from allot.apiserver.admission.stored_without_effect import StoredWithoutEffectWarning
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Auditor
@@ -129,6 +130,7 @@ class ApiServer:
                 *plugins,
                 PoolStatusRequestLimit(pool_status_limit),
                 UnknownDriverWarning(self.caches, gates),
+                StoredWithoutEffectWarning(),
                 DeviceExclusivity(store, self.caches, gates),
                 self._dynamic.configuration_writes,
             ],

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 DEFAULT_ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
+AUTHENTICATION: Final = ObjectKey("kube-system", "extension-apiserver-authentication")
+CLIENT_CA: Final = "client-ca-file"
 DESCRIPTION: Final = "kubernetes.io/description"
 
 
@@ -107,13 +109,24 @@ class RootCaPublisher(NamespaceObjectController):
     queue_name = "root_ca_cert_publisher"
 
     def __init__(self, context: ControllerContext, certificates: str | None = None) -> None:
-        """By default the CA certificates of the controller's own client are published, if it has any."""
+        """By default the CA certificates of the controller's own client are published.
+
+        A client in the server's process has none: then those that the server publishes for client certificates,
+        whose authority has also signed the server's own.
+        """
         super().__init__(context, CONFIG_MAPS, ROOT_CA)
         self._certificates = certificates
+        scope = Scope(
+            AUTHENTICATION.namespace, field_selector=f"metadata.name={AUTHENTICATION.name}"
+        )
+        self._published = context.informers.informer(CONFIG_MAPS, scope)
 
     async def run(self) -> None:
-        if self._certificates is None:
-            self._certificates = await asyncio.to_thread(trusted_certificates, self.client)
+        if not self._certificates:
+            own = await asyncio.to_thread(trusted_certificates, self.client)
+            published = self._published.get(AUTHENTICATION)
+            ca = published.get("data", CLIENT_CA) if published is not None else None
+            self._certificates = own or ca or ""
         if not self._certificates:
             log.info("no CA certificate to publish")
         await super().run()

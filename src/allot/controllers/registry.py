@@ -41,8 +41,6 @@ class ControllerEntry(NamedTuple):
     name: str
     """The name that `--controllers` takes, as in kube-controller-manager."""
     factory: Factory
-    is_default: bool = True
-    """Whether `*` includes it."""
     alias: str = ""
 
 
@@ -56,8 +54,7 @@ _ENTRIES: Final = (
     ControllerEntry("namespace-controller", NamespaceController),
     ControllerEntry("resourcequota-controller", ResourceQuotaController),
     ControllerEntry("serviceaccount-controller", ServiceAccountController),
-    # Pods of simulated nodes need no certificates, and kube-controller-manager publishes its own.
-    ControllerEntry("root-ca-certificate-publisher-controller", RootCaPublisher, is_default=False),
+    ControllerEntry("root-ca-certificate-publisher-controller", RootCaPublisher),
     ControllerEntry("ttl-after-finished-controller", TtlAfterFinishedController),
     ControllerEntry("node-lifecycle-controller", NodeLifecycleController),
     ControllerEntry("taint-eviction-controller", TaintEvictionController),
@@ -75,10 +72,10 @@ _ENTRIES: Final = (
 CONTROLLERS: Final[Mapping[str, ControllerEntry]] = MappingProxyType(
     {entry.name: entry for entry in _ENTRIES}
 )
-DEFAULT_CONTROLLERS: Final = frozenset(entry.name for entry in _ENTRIES if entry.is_default)
+DEFAULT_CONTROLLERS: Final = frozenset(entry.name for entry in _ENTRIES)
 _NAME_BY_ALIAS: Final = {entry.alias: entry.name for entry in _ENTRIES if entry.alias}
 ALL: Final = "*"
-"""Stands for all default controllers."""
+"""Stands for all controllers."""
 
 
 class UnknownControllerError(ValueError):
@@ -91,7 +88,7 @@ class UnknownControllerError(ValueError):
 def select_controllers(
     selection: Iterable[str], overrides: Mapping[str, Factory] = MappingProxyType({})
 ) -> tuple[Factory, ...]:
-    """The factories for `*` (all default controllers), `NAME` (add one) and `-NAME` (remove one).
+    """The factories for `*` (all controllers), `NAME` (add one) and `-NAME` (remove one).
 
     `overrides` replaces the factories of controllers by name.
     """

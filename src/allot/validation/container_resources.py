@@ -11,6 +11,10 @@ from allot.validation.formats import label_key_problems
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 STANDARD_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
+_KNOWN_RESOURCES: Final = STANDARD_RESOURCES | {
+    "storage", "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+    "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+}  # fmt: skip
 HUGE_PAGES: Final = "hugepages-"
 OF_KUBERNETES: Final = "kubernetes.io/"
 QUOTA_PREFIX: Final = "requests."
@@ -51,12 +55,23 @@ def _validate_name(name: str, path: FieldPath) -> Iterator[FieldError]:
     if problems:
         yield from (invalid(path, name, problem) for problem in problems)
     elif "/" not in name:
-        if name not in STANDARD_RESOURCES and not name.startswith(HUGE_PAGES):
-            yield invalid(path, name, "must be a standard resource for containers")
+        yield from validate_standard_name(name, path)
     elif is_extended(name) and (
         name.startswith(QUOTA_PREFIX) or label_key_problems(QUOTA_PREFIX + name)
     ):
         yield invalid(path, name, "doesn't follow extended resource name standard")
+
+
+def validate_standard_name(
+    name: str, path: FieldPath, *, for_container: bool = True
+) -> Iterator[FieldError]:
+    """A resource name without a domain."""
+    if name.startswith(HUGE_PAGES):
+        return
+    if name not in _KNOWN_RESOURCES and not name.startswith((QUOTA_PREFIX, "limits.")):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+    if for_container and name not in STANDARD_RESOURCES:
+        yield invalid(path, name, "must be a standard resource for containers")
 
 
 def _validate_amount(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
-from allot.validation.container_resources import NOT_NEGATIVE
+from allot.validation.container_resources import NOT_NEGATIVE, validate_container_resources
 from allot.validation.fields import (
     FieldError,
     FieldPath,
@@ -17,8 +17,9 @@ from allot.validation.fields import (
     not_supported,
     required,
 )
+from allot.validation.formats import caseless_subdomain_problems, subdomain_problems
 from allot.validation.metadata import IMMUTABLE
-from allot.validation.names import validate_label, validate_label_key
+from allot.validation.names import validate_label, validate_label_key, validate_label_value
 from allot.validation.parts import parts
 from allot.validation.pod_basics import PORT_RANGE
 
@@ -164,6 +165,32 @@ def validate_runtime_class(runtime_class: RawObject) -> Iterator[FieldError]:
         yield required(FieldPath("handler"))
     else:
         yield from validate_label(handler, FieldPath("handler"))
+    overhead = _mapping(runtime_class.get("overhead", "podFixed"))
+    yield from validate_container_resources({"limits": overhead}, FieldPath("overhead"))
+    scheduling = FieldPath("scheduling")
+    for key, value in _mapping(runtime_class.get("scheduling", "nodeSelector")).items():
+        yield from validate_label_key(key, scheduling / "nodeSelector")
+        yield from validate_label_value(value, scheduling / "nodeSelector")
+    tolerations = runtime_class.get("scheduling", "tolerations", default=[])
+    for index, toleration in enumerate(tolerations):
+        yield from _validate_toleration(toleration, scheduling / "tolerations" @ index)
+        if toleration in tolerations[:index]:
+            yield duplicate(scheduling / "tolerations" @ index, toleration)
+
+
+def _validate_toleration(toleration: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
+    key, operator = toleration.get("key") or "", toleration.get("operator") or "Equal"
+    if key:
+        yield from validate_label_key(key, path / "key")
+    if operator == "Exists":
+        if value := toleration.get("value"):
+            yield invalid(
+                path / "operator", value, "value must be empty when `operator` is 'Exists'"
+            )
+    elif operator == "Equal":
+        yield from validate_label_value(toleration.get("value") or "", path / "operator")
+    else:
+        yield not_supported(path / "operator", operator, ("Equal", "Exists"))
 
 
 # --- events ---
@@ -281,9 +308,30 @@ def validate_storage_class_update(new: RawObject, old: RawObject) -> Iterator[Fi
 
 
 def validate_attachment(attachment: RawObject) -> Iterator[FieldError]:
-    for field in ("attacher", "nodeName"):
-        if not attachment.get("spec", field):
-            yield required(SPEC / field)
+    attacher = attachment.get("spec", "attacher", default="")
+    if not attacher:
+        yield required(SPEC / "attacher")
+    for problem in caseless_subdomain_problems(attacher) if attacher else ():
+        yield invalid(SPEC / "attacher", attacher, problem)
+    node = attachment.get("spec", "nodeName", default="")
+    for problem in subdomain_problems(node):
+        yield invalid(SPEC / "nodeName", node, problem)
+    source, path = _mapping(attachment.get("spec", "source")), SPEC / "source"
+    volume, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if volume is None and inline is None:
+        yield required(
+            path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        )
+    elif volume is not None and inline is not None:
+        yield forbidden(
+            path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        )
+    elif volume is not None:
+        place = path / "persistentVolumeName"
+        if not volume:
+            yield required(place, "must specify non empty persistentVolumeName")
+        for problem in subdomain_problems(volume):
+            yield invalid(place, volume, problem)
 
 
 # --- revisions ---

@@ -144,9 +144,16 @@ def not_found(path: FieldPath, value: Any, detail: str = "") -> FieldError:
 
 
 def not_supported(
-    path: FieldPath, value: str, allowed: Iterable[str], *, declared: bool = False
+    path: FieldPath,
+    value: Any,
+    allowed: Iterable[str],
+    *,
+    declared: bool = False,
+    is_ordered: bool = False,
 ) -> FieldError:
-    detail = "supported values: " + ", ".join(f'"{name}"' for name in sorted(allowed))
+    """`is_ordered`: the values are listed in the order given."""
+    listed = allowed if is_ordered else sorted(allowed)
+    detail = "supported values: " + ", ".join(f'"{name}"' for name in listed)
     return FieldError(ErrorType.NOT_SUPPORTED, path, value, detail, declared)
 
 

@@ -114,7 +114,7 @@ def validate_replication_controller(controller: RawObject) -> Iterator[FieldErro
         return
     labels = _template_labels(spec)
     if selector and not labels_selector(selector).matches(labels):
-        yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
+        yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
     yield from _validate_template(_mapping(spec["template"]), TEMPLATE, ("Always",))
 
 
@@ -169,13 +169,13 @@ def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     schedule = spec.get("schedule") or ""
     if not schedule:
         yield required(SPEC / "schedule")
-    elif "TZ" in schedule:
+    if "TZ" in schedule:
         yield invalid(
             SPEC / "schedule",
             schedule,
             "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
         )
-    else:
+    if schedule and not schedule.startswith(("TZ=", "CRON_TZ=")):
         try:
             parse_schedule(schedule)
         except ScheduleError as error:
@@ -186,6 +186,14 @@ def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     yield from _validate_counts(spec, SPEC)
     job = _mapping(_mapping(spec.get("jobTemplate")).get("spec"))
     yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
+    path = SPEC / "jobTemplate" / "spec"
+    if job.get("manualSelector"):
+        yield not_supported(path / "manualSelector", True, ("nil", "false"), is_ordered=True)
+    if job.get("selector") is not None:
+        yield invalid(path / "selector", job["selector"], "`selector` will be auto-generated")
+
+
+_UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def validate_budget(budget: RawObject) -> Iterator[FieldError]:
@@ -193,7 +201,13 @@ def validate_budget(budget: RawObject) -> Iterator[FieldError]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield invalid(SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):
-        yield from validate_number_or_percentage(spec.get(field), SPEC / field)
+        value = spec.get(field)
+        yield from validate_number_or_percentage(value, SPEC / field)
+        if isinstance(value, str) and value[:-1].isdecimal() and int(value[:-1]) > 100:
+            yield invalid(SPEC / field, value, "must not be greater than 100%")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in _UNHEALTHY_POLICIES:
+        yield not_supported(SPEC / "unhealthyPodEvictionPolicy", policy, _UNHEALTHY_POLICIES)
     yield from validate_label_selector(_mapping(spec.get("selector")), SELECTOR)
 
 

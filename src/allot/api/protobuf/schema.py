@@ -100,7 +100,7 @@ _PACKAGES: Final = (
     "authorization.v1", "autoscaling.v1", "autoscaling.v2", "batch.v1", "certificates.v1", "coordination.v1",
     "core.v1", "discovery.v1", "events.v1", "flowcontrol.v1", "meta.v1", "networking.v1", "node.v1", "policy.v1",
     "rbac.v1", "resource.v1", "resource.v1alpha3", "resource.v1beta1", "resource.v1beta2", "scheduling.v1",
-    "scheduling.v1alpha3", "storage.v1",
+    "scheduling.v1alpha3", "storage.v1", "storagemigration.v1",
 )  # fmt: skip
 
 

@@ -27,13 +27,16 @@ class LimitRanger:
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         if attributes.resource is not self._pods:
             return attributes.new
-        ranges = await self._ranges_in(attributes.key.namespace)
+        await self._caches.of(self._ranges).refresh()
+        ranges = self._ranges_in(attributes.key.namespace)
         return with_default_resources(attributes.new, ranges) if ranges else attributes.new
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         if attributes.is_removal or attributes.info.subresource:
             return ADMITTED
-        ranges = await self._ranges_in(attributes.key.namespace)
+        if attributes.resource is not self._pods:  # those of pods are up to date since `admit`
+            await self._caches.of(self._ranges).refresh()
+        ranges = self._ranges_in(attributes.key.namespace)
         if not ranges:
             return ADMITTED
         find = pod_problems if attributes.resource is self._pods else claim_problems
@@ -45,9 +48,8 @@ class LimitRanger:
         message = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
         raise api_errors.forbidden(attributes.resource, attributes.key.name, message)
 
-    async def _ranges_in(self, namespace: str) -> list[RawObject]:
+    def _ranges_in(self, namespace: str) -> list[RawObject]:
         cache = self._caches.of(self._ranges)
-        await cache.refresh()
         if not cache.count:
             return []
         return [stored.object for stored in cache.select(key_prefix(self._ranges, namespace))]

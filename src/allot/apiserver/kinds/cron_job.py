@@ -79,7 +79,9 @@ def _validate_time_zone(zone: str) -> Iterator[FieldError]:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
     elif zone.lower() == "local":
         yield invalid(
-            path, zone, "timeZone must be an explicit time zone as defined in tz database"
+            path,
+            zone,
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         )
     else:
         try:

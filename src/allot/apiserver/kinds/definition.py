@@ -33,6 +33,18 @@ EVICTION: Final = Subresource("eviction", ("create",), GroupVersionKind("policy"
 TOKEN: Final = Subresource(
     "token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 )
+_POD: Final = GroupVersionKind("", "v1", "Pod")
+LOG: Final = Subresource("log", ("get",), _POD)
+CONNECTIONS: Final = tuple(
+    Subresource(name, ("create", "get"), GroupVersionKind("", "v1", kind))
+    for name, kind in (
+        ("attach", "PodAttachOptions"),
+        ("exec", "PodExecOptions"),
+        ("portforward", "PodPortForwardOptions"),
+    )
+)
+"""Connections to a container's process."""
+APPROVAL: Final = Subresource("approval")
 FINALIZE: Final = Subresource("finalize", ("update",))
 
 
@@ -73,3 +85,5 @@ class KindDefinition(NamedTuple):
     is_served: Callable[[FeatureGates], bool] = _always
     has_short_names: Callable[[str, FeatureGates], bool] = _in_all_versions
     """Whether discovery lists the short names in a version."""
+    without_effect: str = ""
+    """What is missing for objects of the kind to have an effect; clients are warned about it."""

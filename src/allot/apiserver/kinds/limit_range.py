@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from allot.apiserver.defaults.filling import Data, change, change_each, part
 from allot.apiserver.kinds.definition import KindDefinition
+from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.words import CREATED
+from allot.validation.limit_range import validate_limit_range
 
 
 def limit_range_defaults(limit_range: Data) -> Data:
@@ -27,6 +30,7 @@ def _container_limit_defaults(item: Data) -> Data:
 
 
 DEFINITION: Final = KindDefinition(
+    strategy=partial(RawStrategy, KindRules(validate=validate_limit_range)),
     defaults=limit_range_defaults,
     table=CREATED,
 )

@@ -13,6 +13,7 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, number
 from allot.apiserver.printers.words import count_at
 from allot.validation import workloads
+from allot.validation.core_names import path_segment_problems
 
 
 def budget_defaults(budget: Data) -> Data:
@@ -41,6 +42,7 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
+            name_problems=path_segment_problems,
             validate=workloads.validate_budget,
             status=_COUNTERS,
             generation=COUNTED,

@@ -53,6 +53,7 @@ class Resource:
     schema: str = field(repr=False)
     is_served: Callable[[FeatureGates], bool] = field(repr=False)
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
+    without_effect: str = field(repr=False)
     custom: CustomVersion | None = field(repr=False, default=None)
     """What a CustomResourceDefinition says about the version; None for built-in kinds."""
     derived: dict[Any, Any] = field(repr=False, default_factory=dict)

@@ -25,7 +25,7 @@ def _attachment_row(attachment: RawObject, age: Age) -> list[Cell]:
         text_at(attachment, "spec", "attacher"),
         text_at(attachment, "spec", "source", "persistentVolumeName"),
         text_at(attachment, "spec", "nodeName"),
-        "true" if attachment.get("status", "attached") else "false",
+        bool(attachment.get("status", "attached")),
         age_of(attachment, age),
     ]
 

@@ -30,6 +30,8 @@ _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."
 _GROUPS: Final = {
     "admissionregistration": "admissionregistration.k8s.io",
     "core": "", "meta": "", "apps": "apps", "batch": "batch", "autoscaling": "autoscaling", "policy": "policy",
+    "networking": "networking.k8s.io", "certificates": "certificates.k8s.io", "flowcontrol": "flowcontrol.apiserver.k8s.io",
+    "apiregistration": "apiregistration.k8s.io", "storagemigration": "storagemigration.k8s.io",
     "authentication": "authentication.k8s.io", "authorization": "authorization.k8s.io", "coordination": "coordination.k8s.io",
     "discovery": "discovery.k8s.io", "events": "events.k8s.io", "node": "node.k8s.io",
     "rbac": "rbac.authorization.k8s.io", "scheduling": "scheduling.k8s.io", "storage": "storage.k8s.io",

@@ -30,7 +30,7 @@ from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
-from allot.apiserver.watch_cache import event_versions
+from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 
 HUB: Final = "hub"
 """The storage version of a kind none of whose versions can say everything."""
@@ -347,6 +347,16 @@ class EventCodec(RawCodec):
         return GroupVersion("", "v1")
 
 
+class AutoscalerCodec(RawCodec):
+    """HorizontalPodAutoscalers are stored as v2."""
+
+    def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return autoscaler_versions.to_v2(data) if version == autoscaler_versions.V1 else data
+
+    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+        return autoscaler_versions.to_v1(data) if version == autoscaler_versions.V1 else data
+
+
 _ZEROES: Final = {
     "spec.hostNetwork": False,
     "spec.unschedulable": False,
@@ -402,6 +412,8 @@ def codec_for(resource: Resource) -> Codec:
         return TypedCodec(resource)
     if resource.stored_as is not None:
         return EventCodec(resource)
+    if resource.kind == "HorizontalPodAutoscaler":
+        return AutoscalerCodec(resource)
     return RawCodec(resource)
 
 

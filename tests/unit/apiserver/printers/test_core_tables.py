@@ -503,7 +503,7 @@ SELECTOR = {"matchLabels": {"app": "x"}, "matchExpressions": [{"key": "k", "oper
                 },
                 "status": {"attached": True},
             },
-            ["x", "a", "v", "n", "true", "5m"],
+            ["x", "a", "v", "n", True, "5m"],
         ),
         (
             "scheduling.k8s.io/v1",

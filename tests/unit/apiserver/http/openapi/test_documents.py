@@ -152,11 +152,13 @@ def test_descriptions_are_about_types_and_fields_that_exist() -> None:
         "resource": [f"io.k8s.api.resource.{version}" for version in structs.versions()],
         "meta": [tables.META],
         "scheduling": ["io.k8s.api.scheduling.v1"],
+        "autoscaling": ["io.k8s.api.autoscaling.v1", "io.k8s.api.autoscaling.v2"],
     }
     unknown = []
     for group in (
         "apps", "authentication", "autoscaling", "batch", "coordination", "core", "discovery", "events", "meta",
-        "node", "policy", "rbac", "resource", "scheduling", "storage",
+        "node", "policy", "rbac", "resource", "scheduling", "storage", "networking", "certificates", "flowcontrol",
+        "apiregistration", "storagemigration",
     ):  # fmt: skip
         names = packages.get(group, [f"io.k8s.api.{group}.v1"])
         unknown += [

@@ -33,6 +33,7 @@ from allot.apiserver.http.http_exchange import (
 )
 from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.negotiation import error_format
+from allot.apiserver.http.pod_logs import LogFollower
 from allot.apiserver.http.request_attributes import (
     path_attributes,
     target_attributes,
@@ -42,6 +43,7 @@ from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response, in_format
 from allot.apiserver.http.routes import USUAL_VERBS, Router, Target, verb_of
 from allot.apiserver.http.watching import Watcher
+from allot.apiserver.kinds.definition import LOG
 from allot.apiserver.registry.served import ServedResources
 from allot.client.component_users import ComponentUser
 
@@ -77,7 +79,7 @@ class App:
         self._router = Router(served)
         self._transfer_limits = transfer_limits
         self._auditor = auditor
-        self._watchers: set[Watcher] = set()
+        self._watchers: set[Watcher | LogFollower] = set()
         self._closing = False
 
     def close(self) -> None:
@@ -141,6 +143,9 @@ class App:
             )
             if verb == "watch":
                 await self._watch(request, target, exchange, call)
+                return None
+            if target.subresource is LOG and request.flag("follow"):
+                await self._follow_log(request, target, exchange, call)
                 return None
             if kind is MUTATING:
                 request = ApiRequest(*request[:-1], await exchange.read(in_flight))
@@ -230,6 +235,29 @@ class App:
 
     # --- watches ---
 
+    async def _follow_log(
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
+    ) -> None:
+        """Counts as a watch: it goes on without a seat."""
+        assert call.in_flight is not None
+        await call.in_flight.begin()
+        follower = await self._handlers.logs.follow(request, target)
+        call.end()
+        is_counted = not exchange.is_in_process
+        if is_counted:
+            self._flow.begin_watch(request.user)
+        self._watchers.add(follower)
+        leaving = asyncio.create_task(_stop_when_gone(follower, exchange.receive))
+        try:
+            await exchange.stream(follower.response, lambda _: None)
+        except ClientGoneError:
+            log.info("log of %s: the client takes nothing, giving it up", request.path)
+        finally:
+            self._watchers.discard(follower)
+            leaving.cancel()
+            if is_counted:
+                self._flow.end_watch(request.user)
+
     async def _watch(
         self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
     ) -> None:
@@ -315,7 +343,7 @@ def _shown(error: ApiError, exchange: HttpExchange) -> Response:
     return in_format(response, "protobuf") if error_format(accept) == "protobuf" else response
 
 
-async def _stop_when_gone(watcher: Watcher, receive: Receive) -> None:
+async def _stop_when_gone(watcher: Watcher | LogFollower, receive: Receive) -> None:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -26,6 +26,7 @@ from allot.apiserver.http.negotiation import (
     Transform,
     negotiate,
 )
+from allot.apiserver.http.pod_logs import PodLogs
 from allot.apiserver.http.protobuf_rendering import (
     ProtobufRenderer,
     protobuf_list,
@@ -44,6 +45,7 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.watching import Watcher, watch_options
 from allot.apiserver.http.writing import WriteHandlers
+from allot.apiserver.kinds.definition import LOG
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.object_store import Written
 from allot.apiserver.registry.reading import ListMeta, Reader
@@ -75,6 +77,7 @@ class Handlers:
         self._reader = reader
         self._writes = writes
         self._subresources = subresources
+        self.logs = PodLogs(reader, clock)
         self._reviews = reviews
         self._clock = clock
         self._workers = workers
@@ -91,6 +94,8 @@ class Handlers:
         self, request: ApiRequest, target: Target, verb: str, *, warned: bool = False
     ) -> Response:
         """The answer to anything but a watch."""
+        if target.subresource is LOG:
+            return await self.logs.read(request, target)
         custom = target.resource.custom
         if custom is not None and custom.conversion_problem:
             raise api_errors.internal(custom.conversion_problem)

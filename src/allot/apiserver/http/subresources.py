@@ -18,6 +18,7 @@ from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
 from allot.apiserver.http.patch_bodies import is_apply_patch
+from allot.apiserver.http.pod_logs import no_connection
 from allot.apiserver.http.requests import (
     ApiRequest,
     WriteOptions,
@@ -97,6 +98,10 @@ class Subresources:
                 return await self._evict(request, target)
             case "token":
                 return await self._token(request, target)
+            case "attach" | "exec" | "portforward" as part:
+                key = ObjectKey(target.namespace, target.name)
+                await self._reader.get(target.resource, key, "")
+                raise no_connection(part, target.name)
             case _:
                 return await self._scale(request, target, verb)
 

@@ -10,7 +10,14 @@ from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.pods import pod_defaults
 from allot.apiserver.kinds import pod_strategy
-from allot.apiserver.kinds.definition import BINDING, EVICTION, STATUS, KindDefinition
+from allot.apiserver.kinds.definition import (
+    BINDING,
+    CONNECTIONS,
+    EVICTION,
+    LOG,
+    STATUS,
+    KindDefinition,
+)
 from allot.apiserver.kinds.known_valid import KnownValid
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
@@ -74,7 +81,7 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED)),
     defaults=pod_defaults,
     table=PODS,
-    subresources=(BINDING, EVICTION, STATUS),
+    subresources=(*CONNECTIONS, BINDING, EVICTION, LOG, STATUS),
     selectable_fields={path: path for path in _SELECTABLE},
     returns_deleted_in=("v1",),
 )

@@ -1,0 +1,93 @@
+"""pods/log over HTTP, and connections that simulated containers do not have."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from allot.api.times import written_time
+from allot.testing.manifests import a_pod_manifest
+from allot.testing.servers import LocalServer
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def a_running_pod(server: LocalServer, log: str, **state: Any) -> None:
+    pod = a_pod_manifest("p")
+    pod["metadata"]["annotations"] = {"allot.dev/log": log}
+    pod["spec"]["nodeName"] = "n1"
+    await server.post(PODS, pod)
+    await set_state(server, state or {"running": {"startedAt": written_time(datetime.now(UTC))}})
+
+
+async def set_state(server: LocalServer, state: dict[str, Any]) -> None:
+    status = {
+        "name": "c",
+        "image": "i",
+        "imageID": "",
+        "ready": True,
+        "restartCount": 0,
+        "state": state,
+    }
+    body = {"status": {"phase": "Running", "containerStatuses": [status]}}
+    merge = "application/merge-patch+json"
+    answer = await server.ask("PATCH", f"{PODS}/p/status", body, content_type=merge)
+    assert answer.code == 200, answer
+
+
+def test_a_log_is_plain_text() -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            await a_running_pod(server, "one\ntwo")
+            answer = await server.ask("GET", f"{PODS}/p/log?tailLines=1")
+            assert (answer.code, answer.content) == (200, b"two\n")
+            assert answer.header("content-type") == ["text/plain"]
+            for query, code in (("container=zz", 400), ("tailLines=-1", 400), ("x", 200)):
+                assert (await server.ask("GET", f"{PODS}/p/log?{query}")).code == code
+            assert (await server.ask("GET", f"{PODS}/nosuch/log")).code == 404
+
+    asyncio.run(scenario())
+
+
+def test_following_ends_with_the_container() -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            begin = datetime.now(UTC) - timedelta(seconds=5)
+            await a_running_pod(
+                server, "start\nevery 500ms: {n}", running={"startedAt": written_time(begin)}
+            )
+            following = asyncio.create_task(server.ask("GET", f"{PODS}/p/log?follow=true"))
+            await asyncio.sleep(1.5)
+            assert not following.done()
+            ended = {
+                "startedAt": written_time(begin),
+                "finishedAt": written_time(datetime.now(UTC)),
+            }
+            await set_state(server, {"running": None, "terminated": {"exitCode": 0, **ended}})
+            async with asyncio.timeout(30):
+                answer = await following
+            lines = answer.content.decode().split()
+            assert lines[0] == "start"
+            numbers = [int(line) for line in lines[1:]]
+            assert numbers == list(range(1, len(numbers) + 1)), "no line twice, none left out"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("part", ["exec", "attach", "portforward"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_connections(part: str, method: str) -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            await a_running_pod(server, "")
+            answer = await server.ask(method, f"{PODS}/p/{part}")
+            assert answer.code == 400
+            assert answer.json["message"] == (
+                f"{part} is not available for pod p: containers of simulated nodes run no processes"
+            )
+            assert (await server.ask(method, f"{PODS}/nosuch/{part}")).code == 404
+
+    asyncio.run(scenario())

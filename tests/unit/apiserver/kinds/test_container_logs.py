@@ -1,0 +1,114 @@
+"""What simulated containers print."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from allot.api.core import Pod
+from allot.api.times import written_time
+from allot.apiserver.kinds.container_logs import (
+    LogOptions,
+    LogRefusedError,
+    chosen_container,
+    find_run,
+    log_bytes,
+    printed_lines,
+    selected_lines,
+)
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = BEGIN + timedelta(seconds=35)
+
+
+def a_pod(log: str | None = None, *, containers: tuple[str, ...] = ("web",), **status: Any) -> Pod:
+    annotations = {} if log is None else {"allot.dev/log": log}
+    running = {"state": {"running": {"startedAt": written_time(BEGIN)}}}
+    statuses = [{"name": name, **(status or running)} for name in containers]
+    return Pod(
+        {
+            "metadata": {"name": "p", "annotations": annotations},
+            "spec": {"nodeName": "n1", "containers": [{"name": name} for name in containers]},
+            "status": {"containerStatuses": statuses},
+        }
+    )
+
+
+def printed(pod: Pod, options: LogOptions = LogOptions()) -> list[str]:  # noqa: B008 - a value
+    container = chosen_container(pod, options)
+    run = find_run(pod, container, previous=options.previous)
+    assert run is not None
+    lines = selected_lines(printed_lines(pod, container, run, NOW), options)
+    return log_bytes(lines, options).decode().splitlines()
+
+
+LOG = "hello from {pod} on {node}\nevery 10s: {n} requests"
+
+
+def test_lines_at_the_start_and_again_and_again() -> None:
+    assert printed(a_pod(LOG)) == ["hello from p on n1", "1 requests", "2 requests", "3 requests"]
+
+
+def test_tail_since_bytes_and_timestamps() -> None:
+    pod = a_pod(LOG)
+
+    assert printed(pod, LogOptions(tail_lines=1)) == ["3 requests"]
+    assert printed(pod, LogOptions(tail_lines=0)) == []
+    since = NOW - timedelta(seconds=20)
+    assert printed(pod, LogOptions(since=since)) == ["2 requests", "3 requests"]
+    assert printed(pod, LogOptions(limit_bytes=5)) == ["hello"]
+    [first, *_] = printed(pod, LogOptions(timestamps=True))
+    assert first == "2026-01-01T00:00:00.000000000Z hello from p on n1"
+
+
+def test_a_container_that_has_ended_prints_no_more() -> None:
+    ended = {"startedAt": written_time(BEGIN), "finishedAt": "2026-01-01T00:00:15Z"}
+    again = {"running": {"startedAt": "2026-01-01T00:00:20Z"}}
+    pod = a_pod(LOG, state=again, lastState={"terminated": ended}, restartCount=1)
+
+    assert printed(pod) == ["hello from p on n1", "1 requests"]
+    assert printed(pod, LogOptions(previous=True)) == ["hello from p on n1", "1 requests"]
+
+
+def test_without_an_annotation_a_line_names_it() -> None:
+    [line] = printed(a_pod())
+
+    assert "allot.dev/log" in line
+
+
+def test_a_container_of_its_own() -> None:
+    pod = a_pod(LOG, containers=("web", "side")).with_value(
+        {"allot.dev/log.side": "quiet"}, "metadata", "annotations"
+    )
+
+    assert printed(pod, LogOptions("side")) == ["quiet"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "options", "why"),
+    [
+        (a_pod(), LogOptions("zz"), "container zz is not valid for pod p"),
+        (
+            a_pod(containers=("a", "b")),
+            LogOptions(),
+            "a container name must be specified for pod p, choose one of: [a b]",
+        ),
+        (
+            a_pod(),
+            LogOptions(previous=True),
+            'previous terminated container "web" in pod "p" not found',
+        ),
+        (
+            a_pod(state={"waiting": {"reason": "ContainerCreating"}}),
+            LogOptions(),
+            'container "web" in pod "p" is waiting to start: ContainerCreating',
+        ),
+    ],
+)
+def test_refusals(pod: Pod, options: LogOptions, why: str) -> None:
+    with pytest.raises(LogRefusedError) as refused:
+        printed(pod, options)
+
+    assert str(refused.value) == why

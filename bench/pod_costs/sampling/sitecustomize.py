@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from phases import Call, component_of, phase_of
+from phases import Call, component_of, phase_of  # type: ignore[import-not-found]
 
 INTERVAL_SECONDS: Final = 0.002
 TICKS: Final = os.sysconf("SC_CLK_TCK")

@@ -37,6 +37,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/scheduler.md",
         "docs/controllers.md",
         "docs/nodes.md",
+        "docs/drivers.md",
         "docs/explain.md",
         "docs/questions.md",
         "docs/lint.md",

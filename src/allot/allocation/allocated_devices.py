@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from allot.allocation.capacity import unrequested_amount
+from allot.allocation.devices import common_groups
 from allot.allocation.pools import CounterBudget, Pool, PoolId
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
@@ -270,7 +271,7 @@ class Ledger:
                 for counter, amount in use.amounts.items():
                     left[counter] -= amount
                 placed = groups.get(use.counter_set)
-                groups[use.counter_set] = use.groups if placed is None else placed & use.groups
+                groups[use.counter_set] = common_groups(placed, use.groups)
         overcommitted = False
         for left in counters.values():
             meter.spend(1 + len(left) // 16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allot.allocation.allocated_devices import Available
-from allot.allocation.devices import CounterKey, PoolDevice, PoolId, SetKey
+from allot.allocation.devices import CounterKey, PoolDevice, PoolId, SetKey, common_groups
 from allot.allocation.search.candidates import CandidateRules
 
 Groups = frozenset[str] | None
@@ -58,7 +58,7 @@ class Counters:
         for set_key, own in device.group_keys:
             placed = groups[set_key]
             before.append(placed)
-            groups[set_key] = own if placed is None else placed & own
+            groups[set_key] = common_groups(placed, own)
         return before
 
     def release(self, device: PoolDevice, before: list[Groups]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from allot.allocation.lazy import lazy
 from allot.allocation.slice_cache import SliceCache
@@ -12,6 +12,19 @@ from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.slices import Device, DeviceCapacity, DeviceCounterConsumption, ResourceSlice
 from allot.cel import PreparedDevice, prepare_device
+
+NOTHING_IN_COMMON: Final = frozenset({"\0"})
+"""The groups of a counter set whose devices have disjoint groups: no device goes with all of them."""
+
+
+def common_groups(placed: frozenset[str] | None, own: frozenset[str]) -> frozenset[str]:
+    """The groups of a counter set after a device with the groups `own` was placed there.
+
+    Empty if no device has groups; `NOTHING_IN_COMMON`, which is disjoint from all groups, if their groups are disjoint.
+    """
+    if placed is None:
+        return own
+    return (placed & own) or (NOTHING_IN_COMMON if placed or own else own)
 
 
 class CounterUse:

@@ -45,7 +45,10 @@ def validate_conditions(
 
 
 def _validate_condition(condition: Condition, path: FieldPath) -> Iterator[FieldError]:
-    yield from validate_label_key(condition.type, path / "type")
+    if not condition.type:
+        yield required(path / "type", "is required")
+    else:
+        yield from validate_label_key(condition.type, path / "type")
     if not condition.status:
         yield required(path / "status")
     elif condition.status not in STATUSES:

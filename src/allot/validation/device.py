@@ -172,6 +172,8 @@ def _validate_attribute(
     set_ = _set_fields(attribute)
     if len(set_) != 1:
         yield from _wrong_number_of_values(attribute, set_, before, path @ key)
+    elif astuple(attribute).count(None) != len(_VALUE_FIELDS) - 1:
+        yield invalid(path @ key, attribute, "exactly one value must be specified")
     short_path = path @ shorten_key(key, MAX_KEY_SHOWN)
     if attribute.string is not None:
         yield from _validate_text(attribute.string, short_path / "string")

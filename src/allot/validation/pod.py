@@ -33,7 +33,7 @@ def validate_pod(pod: PodParts) -> Iterator[FieldError]:
     yield from validate_metadata(pod.metadata, namespaced=True)
     yield from validate_pod_spec(pod.spec)
     if MIRROR_ANNOTATION in pod.metadata.annotations and pod.spec.resource_claims:
-        yield forbidden(FieldPath("[]"), "static pods may not reference resourceclaims")
+        yield forbidden(FieldPath("[]"), "static pods do not support resource claims")
 
 
 def validate_pod_spec(spec: PodSpec) -> Iterator[FieldError]:

@@ -178,7 +178,7 @@ def _validate_resource_status(
         if health.health not in HEALTH:
             yield not_supported(health_path / "health", health.health, HEALTH)
         if health.message == "":
-            yield invalid(health_path / "message", "", "must not be empty")
+            yield required(health_path / "message", "must be non-empty if specified")
         elif health.message and byte_length(health.message) > MAX_HEALTH_MESSAGE:
             yield too_long(health_path / "message", MAX_HEALTH_MESSAGE)
 

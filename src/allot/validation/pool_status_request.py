@@ -154,6 +154,8 @@ def _validate_pool(version: str, pool: PoolStatus, path: FieldPath) -> Iterator[
     if not pool.generation and version != "v1alpha1":
         # Slices may have the generation 0, which Kubernetes takes for none here. The KEP does not.
         yield required(path / "generation", declared=True)
+    else:
+        yield from _validate_at_least(pool.generation, 0, path / "generation")
     if pool.node_name is not None:
         yield from validate_subdomain(pool.node_name, path / "nodeName", declared=True)
     counts = (

@@ -199,6 +199,9 @@ def _validate_counter_sets(
         yield from duplicates(counter_sets, path, lambda counter_set: counter_set.name)
 
 
+BAD_DOMAIN: Final = "prefix: a lowercase RFC 1123 subdomain"
+
+
 def _validate_partition_type(
     spec: ResourceSliceSpec, name: str, old: ResourceSliceSpec | None, context: Context
 ) -> Iterator[FieldError]:
@@ -219,8 +222,8 @@ def _validate_partition_type(
         yield invalid(
             path, name, "may only be set on a slice which declares devices that consume counters"
         )
-    if problems:
-        return  # no device can have an attribute of that name
+    if any(not problem.detail.startswith(BAD_DOMAIN) for problem in problems):
+        return  # Kubernetes goes on after a malformed domain only
     for index, device in consumers:
         attribute = _partition_attribute(device, name, spec.driver)
         attribute_path = SPEC / "devices" @ index / "attributes" @ name

@@ -15,7 +15,7 @@ from allot.api.decoding import from_value
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.metadata import validate_metadata_update
-from allot.validation.pod import all_containers, validate_pod
+from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
 from allot.validation.pod_status import validate_pod_status
 
 MAY_NOT_CHANGE: Final = (
@@ -138,6 +138,8 @@ def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     errors += _validate_deadline_update(pod, old)
     if pod.get("spec") == old.get("spec"):
         return errors
+    if pod.get("spec", "resourceClaims") != old.get("spec", "resourceClaims"):
+        errors += validate_pod_spec(pod.spec)
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:
         change = _diff(expected, pod.get("spec"))

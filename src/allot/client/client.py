@@ -7,6 +7,7 @@
     create with a name              yes: a repeated create is AlreadyExists, which callers must expect
     create with a generated name    never: it would create two objects
     merge and strategic patches     yes: they are idempotent
+    server-side apply               yes: likewise
     JSON patches                    never: they may append
     delete with a uid or version    yes; "not found" after a retry means that the first request succeeded
     delete by name alone            never: it could delete a successor
@@ -280,6 +281,32 @@ class Client(RestClient):
             body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
             content_type=type_.value,
             may_repeat=type_ is not PatchType.JSON,
+            headers=self._accept(resource),
+        )
+        return _decoded(resource, response)
+
+    async def apply(
+        self,
+        resource: Resource[T],
+        key: ObjectKey,
+        fields: Mapping[str, Any],
+        field_manager: str,
+        *,
+        subresource: str = "",
+        force: bool = True,
+    ) -> T:
+        """Server-side apply of `fields`. Fields that the manager applied before and leaves out are removed."""
+        metadata = {**fields.get("metadata", {}), "name": key.name}
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        response = await self.request(
+            "PATCH",
+            resource.path(key, subresource),
+            {"fieldManager": field_manager, "force": str(force).lower()},
+            msgspec.json.encode({**fields, **identity}),
+            PatchType.APPLY.value,
+            may_repeat=True,
             headers=self._accept(resource),
         )
         return _decoded(resource, response)

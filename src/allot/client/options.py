@@ -31,6 +31,7 @@ class PatchType(Enum):
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
 
 
 class DeleteOptions(NamedTuple):

@@ -42,7 +42,10 @@ class SliceMarks(NamedTuple):
 
 
 def plan_pool(
-    existing: Iterable[ResourceSlice], wanted: Sequence[ResourceSliceSpec], marks: SliceMarks
+    existing: Iterable[ResourceSlice],
+    wanted: Sequence[ResourceSliceSpec],
+    marks: SliceMarks,
+    least_generation: int = 0,
 ) -> SliceWrites:
     """`wanted` are the slices of one pool without a generation; empty: the pool is deleted."""
     found = {slice_.metadata.name: slice_ for slice_ in existing}
@@ -53,10 +56,12 @@ def plan_pool(
         slice_ for name, slice_ in found.items() if not _can_become(slice_, named.get(name))
     )
     kept = {name: slice_ for name, slice_ in found.items() if slice_ not in obsolete}
-    generation = max((slice_.spec.pool.generation for slice_ in found.values()), default=1)
+    newest = max((slice_.spec.pool.generation for slice_ in found.values()), default=1)
+    generation = max(newest, least_generation)
     changed = {name: _changed(kept[name], named[name], generation, marks) for name in kept}
     has_missing = len(kept) < len(named)
-    if found and (has_missing or sum(slice_ is not None for slice_ in changed.values()) > 1):
+    changes_several = has_missing or sum(slice_ is not None for slice_ in changed.values()) > 1
+    if found and generation == newest and changes_several:
         generation += 1
         changed = {name: _changed(kept[name], named[name], generation, marks) for name in kept}
     return SliceWrites(

@@ -1,0 +1,318 @@
+"""Drivers made with `allot.driver`, on simulated nodes: publishing, prepare, restarts, rolling updates, health, status."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from allot.api.identities import ObjectKey
+from allot.api.quantity import Quantity
+from allot.client.errors import ApiStatusError
+from allot.client.resources import RESOURCE_CLAIMS
+from allot.driver import (
+    AllocatedClaim,
+    ClaimReference,
+    ContainerEdits,
+    Counter,
+    CounterSet,
+    Device,
+    DeviceCondition,
+    DeviceCounterConsumption,
+    DeviceStatus,
+    DeviceStatusWriter,
+    DeviceTaint,
+    Driver,
+    DriverResources,
+    Health,
+    InvalidPoolError,
+    KubeletPlugin,
+    NetworkData,
+    PluginOptions,
+    Pool,
+    PreparedDevice,
+    ResourceSliceController,
+    make_device,
+)
+from allot.driver.kubelet_plugin.claims import allocated_devices
+from allot.driver.slice_reconciler import RejectedPoolError
+from tests.integration.driver_site import Site, running_site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    plugin_dir = Path(tempfile.mkdtemp(prefix="allot-"))  # short: it has sockets
+    try:
+        with running_site(tmp_path_factory.mktemp("cluster"), plugin_dir) as running:
+            yield running
+    finally:
+        shutil.rmtree(plugin_dir)
+
+
+class RecordingDriver(Driver):
+    """Remembers what it was asked."""
+
+    unhealthy_taint = DeviceTaint("example.com/broken", effect="NoSchedule")
+
+    def __init__(self, name: str, devices: Iterable[Device] | None = None) -> None:
+        self.name = name
+        self.found = [make_device(f"dev-{i}") for i in range(4)] if devices is None else [*devices]
+        self.calls: list[str] = []
+        self.errors: list[Exception] = []
+        self.crashes = 0
+
+    def devices(self) -> Iterable[Device]:
+        return self.found
+
+    async def prepare(self, claim: AllocatedClaim) -> list[PreparedDevice]:
+        self.calls.append(f"prepare {claim.reference.name}")
+        if self.crashes:
+            self.crashes -= 1
+            raise RuntimeError("out of order")
+        return [each.prepared(ContainerEdits({"DEVICE": each.device})) for each in claim.devices]
+
+    async def unprepare(self, claim: AllocatedClaim) -> None:
+        self.calls.append(f"unprepare {claim.reference.name}")
+
+    def on_error(self, error: Exception) -> None:
+        self.errors.append(error)
+
+
+def started(site: Site, driver: Driver, node: str, **options: Any) -> KubeletPlugin:
+    async def start() -> KubeletPlugin:
+        paths = site.paths(node)
+        chosen = PluginOptions(
+            kubelet_directory=paths.root, cdi_directory=paths.cdi, repair_seconds=0.2, **options
+        )
+        plugin = KubeletPlugin(driver, site.cluster.client, node, chosen)
+        await plugin.start()
+        return plugin
+
+    plugin = site.cluster.run(start())
+    site.until(lambda: plugin.is_ready, f"{driver.name} to be ready")
+    return plugin
+
+
+def with_class(site: Site, driver: str) -> None:
+    site.cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": driver},
+            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
+        }
+    )
+
+
+def slices_of(site: Site, driver: str) -> list[dict[str, Any]]:
+    return [each for each in site.cluster.list("ResourceSlice") if each["spec"]["driver"] == driver]
+
+
+def test_a_pod_runs_with_its_device_and_ends(site: Site) -> None:
+    site.add_node("s1")
+    driver = RecordingDriver("s1.example.com")
+    driver.crashes = 1
+    plugin = started(site, driver, "s1")
+    with_class(site, driver.name)
+    site.claim("s1", driver.name)
+    site.pod("s1", {"x": "s1"})
+
+    site.runs("s1")
+
+    assert "RuntimeError: out of order" in site.failed_prepare("s1")
+    assert driver.calls == ["prepare s1", "prepare s1"]
+    assert len(list(site.paths("s1").cdi.iterdir())) == 1
+    (owner,) = slices_of(site, driver.name)[0]["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Node", "s1", True)
+
+    site.cluster.delete("Pod", "s1")
+    site.gone("Pod", "s1")
+    assert driver.calls[2:] == ["unprepare s1"]
+    assert list(site.paths("s1").cdi.iterdir()) == []
+    site.cluster.run(plugin.stop())
+    assert not plugin.paths.endpoint.exists()
+    assert not plugin.paths.registration.exists()
+
+
+def test_a_restarted_driver_remembers_what_is_prepared(site: Site) -> None:
+    site.add_node("s2")
+    before = RecordingDriver("s2.example.com")
+    plugin = started(site, before, "s2")
+    with_class(site, before.name)
+    site.claim("s2", before.name)
+    site.pod("s2", {"x": "s2"})
+    site.runs("s2")
+    site.cluster.run(plugin.stop())
+    after = RecordingDriver("s2.example.com")
+    plugin = started(site, after, "s2")
+
+    site.annotate_node("s2", kubelet_restart="1")
+    site.until(lambda: plugin.is_registered, "the new kubelet")
+    site.cluster.delete("Pod", "s2")
+    site.gone("Pod", "s2")
+
+    assert before.calls == ["prepare s2"]
+    assert after.calls == ["unprepare s2"]
+    site.cluster.run(plugin.stop())
+
+
+def test_two_instances_during_a_rolling_update(site: Site) -> None:
+    site.add_node("s3")
+    old, new = RecordingDriver("s3.example.com"), RecordingDriver("s3.example.com")
+    first = started(site, old, "s3", instance="a")
+    with_class(site, old.name)
+    site.claim("s3", old.name)
+    site.pod("s3", {"x": "s3"})
+    site.runs("s3")
+    second = started(site, new, "s3", instance="b")
+    site.cluster.run(first.stop())
+
+    site.cluster.delete("Pod", "s3")
+    site.gone("Pod", "s3")
+
+    assert (old.calls, new.calls) == (["prepare s3"], ["unprepare s3"])
+    assert len(slices_of(site, old.name)) == 1
+    site.cluster.run(second.stop())
+
+
+def test_unhealthy_devices_are_tainted_and_shown(site: Site) -> None:
+    site.add_node("s4")
+    driver = RecordingDriver("s4.example.com", [make_device("dev-0")])
+    plugin = started(site, driver, "s4", health_refresh_seconds=0.5)
+    with_class(site, driver.name)
+    site.claim("s4", driver.name)
+    site.pod("s4", {"x": "s4"})
+    site.runs("s4")
+
+    async def report() -> None:
+        plugin.report_health("dev-0", Health.UNHEALTHY, "too hot")
+
+    site.cluster.run(report())
+
+    def health() -> Any:
+        pod = site.cluster.get("Pod", "s4")
+        assert pod is not None
+        for status in pod["status"]["containerStatuses"]:
+            for resource in status.get("allocatedResourcesStatus", ()):
+                return resource["resources"][0]["health"] == "Unhealthy"
+        return False
+
+    site.until(health, "the device's health")
+    site.until(
+        lambda: slices_of(site, driver.name)[0]["spec"]["devices"][0].get("taints"), "the taint"
+    )
+    site.cluster.run(plugin.stop())
+
+
+def test_status_of_devices_is_applied(site: Site) -> None:
+    site.add_node("s5")
+    devices = [make_device("nic", allow_multiple_allocations=True)]
+    driver = RecordingDriver("s5.example.com", devices)
+    plugin = started(site, driver, "s5")
+    with_class(site, driver.name)
+    site.claim("s5", driver.name)
+    site.pod("s5", {"x": "s5"})
+    site.runs("s5")
+    writer = DeviceStatusWriter(site.cluster.client, driver.name)
+
+    async def report(is_up: bool) -> Any:
+        claim = await site.cluster.client.get(RESOURCE_CLAIMS, ObjectKey("default", "s5"))
+        assert claim.status.allocation is not None
+        (device,) = allocated_devices(claim.status.allocation, driver.name)
+        assert device.share_id
+        reference = ClaimReference("default", "s5", claim.metadata.uid)
+        condition = DeviceCondition("Ready", is_up, "Up" if is_up else "Down")
+        network = NetworkData("net1", ("10.0.0.5/24",), "02:00:00:00:00:01")
+        status = DeviceStatus(device, (condition,), {"vlan": 5}, network)
+        await writer.apply(reference, [status])
+        wrong = DeviceStatus(replace(device, device="other"))
+        with pytest.raises(ApiStatusError):
+            await writer.apply(reference, [wrong])
+        return device
+
+    device = site.cluster.run(report(True))
+    claim = site.cluster.get("ResourceClaim", "s5")
+    assert claim is not None
+    (entry,) = claim["status"]["devices"]
+    assert entry["shareID"] == device.share_id
+    assert entry["networkData"]["ips"] == ["10.0.0.5/24"]
+    assert entry["data"] == {"vlan": 5}
+    assert entry["conditions"][0]["status"] == "True"
+    site.cluster.run(report(False))
+    claim = site.cluster.get("ResourceClaim", "s5")
+    assert claim is not None
+    assert claim["status"]["devices"][0]["conditions"][0]["status"] == "False"
+    site.cluster.run(plugin.stop())
+
+
+def test_pools_of_no_node_are_published_updated_and_deleted(site: Site) -> None:
+    name = "fabric.example.com"
+    errors: list[Exception] = []
+
+    async def publish() -> tuple[ResourceSliceController, asyncio.Task[None]]:
+        controller = ResourceSliceController(
+            site.cluster.client, name, on_error=errors.append, repair_seconds=0.2
+        )
+        return controller, asyncio.create_task(controller.run())
+
+    controller, running = site.cluster.run(publish())
+
+    def update(**pools: Pool) -> None:
+        async def work() -> None:
+            controller.update(DriverResources(pools))
+
+        site.cluster.run(work())
+        site.until(lambda: controller.is_published, "the pools")
+
+    many = tuple(make_device(f"dev-{i}") for i in range(200))
+    update(many=Pool(many, all_nodes=True), few=Pool(many[:2], all_nodes=True, generation=7))
+    by_pool: dict[str, list[dict[str, Any]]] = {}
+    for slice_ in slices_of(site, name):
+        by_pool.setdefault(slice_["spec"]["pool"]["name"], []).append(slice_)
+    assert sorted(len(each["spec"]["devices"]) for each in by_pool["many"]) == [72, 128]
+    assert [each["spec"]["pool"]["generation"] for each in by_pool["few"]] == [7]
+
+    counters = (CounterSet("gpu", {"memory": Counter(Quantity.parse("10Gi"))}),)
+    uses = DeviceCounterConsumption("gpu", {"memory": Counter(Quantity.parse("5Gi"))})
+    parts = tuple(Device(f"part-{i}", consumes_counters=(uses,)) for i in range(2))
+    update(parts=Pool(parts, counters, all_nodes=True))
+    site.until(
+        lambda: {each["spec"]["pool"]["name"] for each in slices_of(site, name)} == {"parts"},
+        "the other pools to be deleted",
+    )
+    assert not errors
+
+    update(twice=Pool((many[0], many[0]), all_nodes=True))
+    assert isinstance(errors.pop(), InvalidPoolError)
+    update(nowhere=Pool(many[:1]))
+    assert "needs a node selection" in str(errors.pop())
+    update(counters=Pool(parts, all_nodes=True))
+    assert "consumes counter set gpu, which the pool does not have" in str(errors.pop())
+    update(wrong=Pool((make_device("Not_A_Name"),), all_nodes=True))
+    assert isinstance(errors.pop(), RejectedPoolError)
+    running.get_loop().call_soon_threadsafe(running.cancel)
+
+
+def test_an_empty_pool_is_published_as_such(site: Site) -> None:
+    site.add_node("s6")
+    driver = RecordingDriver("s6.example.com", [make_device("dev-0")])
+    plugin = started(site, driver, "s6")
+
+    async def lose() -> None:
+        driver.found = []
+        plugin.refresh()
+
+    site.cluster.run(lose())
+    site.until(
+        lambda: (
+            [not each["spec"].get("devices") for each in slices_of(site, driver.name)] == [True]
+        ),
+        "an empty pool",
+    )
+    site.cluster.run(plugin.stop())

@@ -1,0 +1,1 @@
+"""Every kubectl command, on our API server and on Kubernetes' own."""

@@ -1,0 +1,42 @@
+"""Output without what differs from run to run: uids, times, ages, addresses, versions of objects, random names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_SUBSTITUTIONS: Final = tuple(
+    (re.compile(pattern, re.MULTILINE), replacement)
+    for pattern, replacement in (
+        (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uid>"),
+        (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "<token>"),
+        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?[+-]\d{4}| ?Z| UTC)*( UTC)?", "<time>"),
+        (r"\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
+        (r"^[EIW]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ([\w.]+):\d+\]", r"<log> \1]"),
+        (r"\b(20\d\d)/\d\d/\d\d \d\d:\d\d:\d\d", "<time>"),
+        (r"(resource ?[vV]ersion\"?[:=] *\"?)\d+", r"\1<version>"),
+        (r"\bLS0t[A-Za-z0-9+/=]+", "<pem>"),
+        (r"/tmp/[\w./-]+", "<file>"),
+        (r"\b(?!127\.0\.0\.1\b)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "<ip>"),
+        (r"\b127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:<port>"),
+        (r"\b(nodePort\"?: |:)3\d{4}\b", r"\1<port>"),
+        (r"(NodePort: .*)\b3\d{4}/", r"\1<port>/"),
+        (r"(pod-template-hash|controller-revision-hash)([\"=: ]+)[\w-]+", r"\1\2<hash>"),
+        (r"\b(web)-[a-z0-9]{8,10}-[a-z0-9]{5}\b", r"\1-<hash>-<random>"),
+        (r"\b(web)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
+        (r"\b(agent|old|once|random|tpl|p-devices|debugger-\w+)-[a-z0-9]{5}\b", r"\1-<random>"),
+        (r" \(x\d+ over (\d+[smhd])+\)", ""),
+        (r"\b(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|[smhd])\b", "<age>"),
+        (r"(?<=\S) {2,}", "  "),
+        (r"[ \t]+$", ""),
+    )
+)
+
+
+def normalised(text: str, names: Mapping[str, str]) -> str:
+    for found, replacement in names.items():
+        text = text.replace(found, replacement)
+    for pattern, replacement in _SUBSTITUTIONS:
+        text = pattern.sub(replacement, text)
+    return text

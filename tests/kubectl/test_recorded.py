@@ -1,0 +1,106 @@
+"""Every kubectl command answers here as on Kubernetes v1.38: exit code, output and errors, as recorded.
+
+`data/sections.yaml` is written by hand, `data/walk.yaml` is what the walk through kubectl's help needs. To record
+anew, see `recording.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server_process import running_cluster
+from tests.attacks.clusters import KUBERNETES
+from tests.kubectl.invocations import Section
+from tests.kubectl.known_differences import KNOWN
+from tests.kubectl.playing import Answer, Kubectl, prepare
+from tests.kubectl.recording import WALK, read_vector, sections, vector
+
+IN_GATE = ("claims", "nodes", "rbac")
+SECTIONS = ("world", "configmaps", "workloads", "pods", "custom", *IN_GATE)
+
+
+def kubectls() -> list[Path]:
+    """Kubernetes' own and the one of this machine, as far as they are there."""
+    found = [Path(os.environ[KUBERNETES]) / "kubectl"] if KUBERNETES in os.environ else []
+    installed = shutil.which("kubectl")
+    return found + ([Path(installed)] if installed else [])
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["first-kubectl", "second-kubectl"])
+def kubectl(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    available = kubectls()
+    if request.param >= len(available):
+        pytest.skip(
+            f"{len(available)} kubectl on this machine; {KUBERNETES} may name a directory with another"
+        )
+    directory = tmp_path_factory.mktemp("up")
+    controllers = ("--controllers", "*,-node-lifecycle-controller")
+    with running_cluster(directory, "--empty", "--storage", "memory", *controllers) as kubeconfig:
+        found = Kubectl(available[request.param], kubeconfig, tmp_path_factory.mktemp("home"))
+        if not vector(found.version()).exists():
+            pytest.skip(f"no recorded answers of kubectl {found.version()}")
+        prepare(found)
+        yield found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", IN_GATE)
+def test_answers_as_kubernetes(kubectl: Kubectl, name: str) -> None:
+    compare(kubectl, name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", [name for name in (*SECTIONS, WALK) if name not in IN_GATE])
+def test_answers_as_kubernetes_in_long_sections(kubectl: Kubectl, name: str) -> None:
+    compare(kubectl, name)
+
+
+def compare(kubectl: Kubectl, name: str) -> None:
+    recorded = read_vector(vector(kubectl.version()))[name]
+    (section,) = [found for found in sections(kubectl) if found.name == name]
+    differences = list(_differences(kubectl, section, recorded))
+    assert not differences, "\n\n".join(differences)
+
+
+def _differences(
+    kubectl: Kubectl, section: Section, recorded: dict[str, list[Answer]]
+) -> Iterator[str]:
+    for invocation, answer in kubectl.play_section(section):
+        wanted = recorded[invocation.name].pop(0)
+        if answer != wanted and invocation.name not in KNOWN:
+            yield f"kubectl {invocation.name}\n{_difference(wanted, answer)}"
+    yield from (f"kubectl {name}\nis not played" for name, left in recorded.items() if left)
+
+
+def _difference(wanted: Answer, answer: Answer) -> str:
+    codes = "" if wanted.code == answer.code else f"exit code {answer.code}, not {wanted.code}\n"
+    lines = unified_diff(_lines(wanted), _lines(answer), "kubernetes", "allot", lineterm="")
+    return codes + "\n".join(lines)
+
+
+def _lines(answer: Answer) -> list[str]:
+    return [
+        *answer.stdout.splitlines(),
+        *(f"stderr: {line}" for line in answer.stderr.splitlines()),
+    ]
+
+
+def test_the_list_covers_every_command() -> None:
+    """More than 250 invocations, half of them from the help, and few known differences."""
+    for version in ("1.32", "1.38"):
+        recorded = read_vector(vector(version))
+        assert set(recorded) == {*SECTIONS, WALK}
+        walked = len(recorded.pop(WALK))
+        written = sum(map(len, recorded.values()))
+        assert written >= 250
+        assert walked >= 250
+    assert len(KNOWN) <= 10

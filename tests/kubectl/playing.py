@@ -187,8 +187,11 @@ def key_pair(key: Path, certificate: Path) -> None:
             "2",
             "-subj",
             "/CN=example.com",
-        ]
-        + ["-keyout", str(key), "-out", str(certificate)],
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
         check=True,
         capture_output=True,
     )

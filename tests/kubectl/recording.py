@@ -68,7 +68,7 @@ def main() -> None:
         kept = json.loads(lzma.decompress(given.out.read_bytes()))
         found = [section for section in kept if section["section"] not in names] + found
     given.out.write_bytes(lzma.compress(json.dumps(found).encode(), preset=9))
-    print(sum(len(section["answers"]) for section in found), "invocations", file=sys.stderr)
+    sys.stderr.write(f"{sum(len(section['answers']) for section in found)} invocations\n")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_pods() -> None:
             {"name": "r", "resourceClaimName": "c"},
             {"name": "q", "resourceClaimName": "d"},
         ]
-        pod = {
+        pod: dict[str, Any] = {
             "metadata": {"name": "p"},
             "spec": {"resourceClaims": claims, "containers": [container]},
         }

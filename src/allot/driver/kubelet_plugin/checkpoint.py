@@ -3,8 +3,9 @@
     prepare ──► entry, not prepared ──► the driver works ──► entry with its devices
     unprepare ──► the driver works ──► no entry
 
-A driver that crashes in between finds an entry that says so. Two instances of a driver share the file during a rolling update;
-changes are made under a lock, to what is in the file at that moment. After a reboot of the node nothing is prepared.
+A driver that crashes in between finds an entry that says so. Two instances of a driver share the file during a
+rolling update; changes are made under a lock, to what is in the file at that moment. After a reboot of the node
+nothing is prepared.
 """
 
 from __future__ import annotations

@@ -141,7 +141,8 @@ def test_metadata_informers_on_everything(server: RunningServer, namespace: str)
     """As the garbage collector does: metadata only, in protobuf or in JSON."""
     paths = listable(server)
     stored = [resource for resource in RESOURCES if resource.is_stored]
-    assert len(paths) == sum(len(resource.versions) for resource in stored)
+    # Other tests may have defined custom resources.
+    assert len(paths) >= sum(len(resource.versions) for resource in stored)
     accept_list = f"application/json;{METADATA_LIST},application/json"
     accept = f"application/json;{METADATA},application/json"
     for path in paths:

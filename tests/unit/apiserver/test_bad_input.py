@@ -396,7 +396,7 @@ def test_delete_options(server: InProcessServer, body: bytes, named: str) -> Non
         ("PUT", "/api/v1/namespaces/default/finalize", {}, "name must be provided"),
         ("PUT", f"{DEFAULT}/pods/p/status", {"metadata": {"name": "q"}}, "does not match"),
         ("PUT", f"{CLAIMS}/c/status", {"metadata": {"name": "c"}, "status": 3}, "status"),
-        ("PUT", f"{DEFAULT}/pods/p/log", {}, "could not find"),
+        ("PUT", f"{DEFAULT}/pods/p/none", {}, "could not find"),
         ("PATCH", f"{MAPS}/m/status", {}, "could not find"),
         ("PUT", f"{MAPS}/m/scale", {}, "could not find"),
     ],

@@ -71,7 +71,7 @@ def test_version() -> None:
     ("arguments", "suggestion"),
     [
         (["stauts"], "Did you mean 'status'?"),
-        (["help", "explian"], "Did you mean 'explain'?"),
+        (["help", "explian"], "Did you mean one of: 'explain', 'plan'?"),
         (["up", "--hardwar", "x"], "Did you mean '--hardware'?"),
         (["status", "--kubconfig", "x"], "Did you mean '--kubeconfig'?"),
     ],

@@ -38,6 +38,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/controllers.md",
         "docs/nodes.md",
         "docs/drivers.md",
+        "docs/driver-conformance.md",
         "docs/explain.md",
         "docs/questions.md",
         "docs/lint.md",

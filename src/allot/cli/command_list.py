@@ -45,6 +45,12 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
         ListedCommand("nodes", "Simulate nodes and their devices", "nodes.md"),
         ListedCommand("binding-controller", "Make devices ready for pods", "binding-conditions.md"),
     ),
+    "Drivers": (
+        ListedCommand(
+            "conformance", "Check a DRA driver against its contract", "driver-conformance.md"
+        ),
+        ListedCommand("driver", "Create a DRA driver from a template", "guides/drivers.md"),
+    ),
     "Maintenance and testing": (
         ListedCommand("storage", "Check and rescue a data directory", "operations.md"),
         ListedCommand("allocate", "Answer allocation scenarios, one per line", "cli.md"),

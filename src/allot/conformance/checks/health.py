@@ -1,0 +1,111 @@
+"""The health stream, for drivers that announce it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import grpc
+
+from allot.conformance.catalog import check
+from allot.conformance.kit import Kit
+from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
+from allot.kubelet.dra.plugin import open_channel
+from allot.proto import dra_health_pb2
+from allot.proto.services import HEALTH_SERVICES, node_watch_resources, stream
+
+API: Final = "kubelet dra-health/v1 api.proto"
+DEFAULT_TIMEOUT: Final = 30.0
+MAX_CLOCK_SKEW: Final = 300.0
+
+
+async def _first_message(kit: Kit, version: str) -> dra_health_pb2.NodeWatchResourcesResponse:
+    endpoint = (await kit.registration()).info.endpoint
+    async with open_channel(endpoint) as channel:
+        messages = stream(
+            channel, node_watch_resources(version), dra_health_pb2.NodeWatchResourcesRequest()
+        )
+        try:
+            return await asyncio.wait_for(
+                anext(aiter(messages)), min(DEFAULT_TIMEOUT, kit.limits.start)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise CheckFailedError(f"{version}: {error.code().name}: {error.details()}") from error
+        except (TimeoutError, StopAsyncIteration) as error:
+            raise CheckFailedError(
+                f"{version}: no message before the health of devices expires"
+            ) from error
+
+
+async def _versions(kit: Kit) -> list[str]:
+    announced = (await kit.registration()).info.supported_versions
+    found = [version for version in HEALTH_SERVICES if version in announced]
+    if not found:
+        raise CheckSkippedError("the driver does not announce a health stream")
+    return found
+
+
+@check("health/stream", "Every announced version of the health stream sends a message", API)
+async def streams(kit: Kit) -> None:
+    await kit.published()
+    for version in await _versions(kit):
+        await _first_message(kit, version)
+
+
+@check(
+    "health/devices",
+    "A message has published devices, each once, with a time that is about now",
+    f"{API}: DeviceHealth",
+)
+async def reports_devices(kit: Kit) -> None:
+    versions = await _versions(kit)
+    known = {
+        (slice_.spec.pool.name, device.name)
+        for slice_ in await kit.published()
+        for device in slice_.spec.devices or ()
+    }
+    message = await _first_message(kit, versions[0])
+    reported = [(each.device.pool_name, each.device.device_name) for each in message.devices]
+    if len(set(reported)) < len(reported):
+        raise CheckFailedError("a device is reported twice in one message")
+    unknown = set(reported) - known
+    if unknown:
+        raise CheckFailedError(f"devices that are not published: {sorted(unknown)}")
+    now = kit.client.clock.today().timestamp()
+    for each in message.devices:
+        if abs(each.last_updated_time - now) > MAX_CLOCK_SKEW:
+            raise CheckFailedError(
+                f"device {each.device.device_name}: last_updated_time is {each.last_updated_time}, not Unix seconds of now"
+            )
+
+
+@check(
+    "health/all-devices",
+    "A message has all devices: the health of those that are missing expires",
+    f"{API}: NodeWatchResourcesResponse.devices",
+    Level.SHOULD,
+)
+async def reports_all_devices(kit: Kit) -> None:
+    versions = await _versions(kit)
+    missing = {
+        (slice_.spec.pool.name, device.name)
+        for slice_ in await kit.published()
+        for device in slice_.spec.devices or ()
+    }
+    message = await _first_message(kit, versions[0])
+    for each in message.devices:
+        missing.discard((each.device.pool_name, each.device.device_name))
+    if missing:
+        raise CheckFailedError(f"the first message is without {sorted(missing)}")
+
+
+@check(
+    "health/again",
+    "A second stream is served: a restarted kubelet connects again",
+    "kubelet cm/dra/plugin: streams are opened again",
+)
+async def streams_again(kit: Kit) -> None:
+    await kit.published()
+    version = (await _versions(kit))[0]
+    await asyncio.gather(_first_message(kit, version), _first_message(kit, version))
+    await _first_message(kit, version)

@@ -42,6 +42,7 @@ from allot.driver import (
 )
 from allot.driver.kubelet_plugin.claims import allocated_devices
 from allot.driver.slice_reconciler import RejectedPoolError
+from allot.fabric import Attachment, AttachRequest, FabricDriver
 from tests.integration.driver_site import Site, running_site
 
 
@@ -297,6 +298,58 @@ def test_pools_of_no_node_are_published_updated_and_deleted(site: Site) -> None:
     update(wrong=Pool((make_device("Not_A_Name"),), all_nodes=True))
     assert isinstance(errors.pop(), RejectedPoolError)
     running.get_loop().call_soon_threadsafe(running.cancel)
+
+
+class Rack(FabricDriver):
+    """Devices that are attached to a node when a claim gets them."""
+
+    name = "rack.example.com"
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def devices(self) -> Iterable[Device]:
+        return [
+            make_device(
+                "gpu-0", binding_conditions=["Attached"], binding_failure_conditions=["Failed"]
+            )
+        ]
+
+    async def attach(self, device: AttachRequest) -> None:
+        self.calls.append(f"attach {device.device} to {device.node}")
+
+    async def detach(self, device: Attachment) -> None:
+        self.calls.append(f"detach {device.device.device}")
+
+    async def prepare(self, claim: AllocatedClaim) -> list[PreparedDevice]:
+        self.calls.append("prepare")
+        return await super().prepare(claim)
+
+    async def unprepare(self, claim: AllocatedClaim) -> None:
+        self.calls.append("unprepare")
+
+
+def test_a_fabric_driver_attaches_prepares_unprepares_and_detaches(site: Site) -> None:
+    site.add_node("s7")
+    rack = Rack()
+    plugin = started(site, rack, "s7")
+    with_class(site, rack.name)
+
+    async def control() -> asyncio.Task[None]:
+        return asyncio.create_task(rack.controller(site.cluster.client).run())
+
+    controlling = site.cluster.run(control())
+    site.claim("s7", rack.name)
+    site.pod("s7", {"x": "s7"})
+    site.runs("s7")
+    assert rack.calls == ["attach gpu-0 to s7", "prepare"]
+
+    site.cluster.delete("Pod", "s7")
+    site.gone("Pod", "s7")
+    site.until(lambda: "detach gpu-0" in rack.calls, "the device to be detached")
+    assert rack.calls[2:] == ["unprepare", "detach gpu-0"]
+    controlling.get_loop().call_soon_threadsafe(controlling.cancel)
+    site.cluster.run(plugin.stop())
 
 
 def test_an_empty_pool_is_published_as_such(site: Site) -> None:

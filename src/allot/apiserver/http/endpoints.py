@@ -19,7 +19,8 @@ from allot.apiserver.http.negotiation import (
     error_format,
     negotiate,
 )
-from allot.apiserver.http.openapi.documents import INFO, document, document_hash, index
+from allot.apiserver.http.openapi import version_2
+from allot.apiserver.http.openapi.documents import document, document_hash, index
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, in_format, json_response, text_response
 from allot.apiserver.registry.served import ServedResources
@@ -96,7 +97,7 @@ class NonResourceEndpoints:
             case ["metrics", component] if component in self._metrics.others:
                 return text_response(200, "")
             case ["openapi", "v2"]:
-                return _openapi_v2(request)
+                return _openapi_v2(self._served, request)
             case ["openapi", "v3", *path]:
                 return _openapi(self._served, "/".join(path), request)
             case ["api"] | ["apis"]:
@@ -149,11 +150,11 @@ def _known(value: object) -> Response | None:
     return None if value is None else json_response(200, value)
 
 
-def _openapi_v2(request: ApiRequest) -> Response:
-    """An empty document. kubectl asks for it when it meets a kind that v3 does not have."""
+def _openapi_v2(served: ServedResources, request: ApiRequest) -> Response:
+    found = version_2.document(served)
     if "protobuf" in request.header("accept"):
-        return Response(200, b"", _OPENAPI_V2_PROTOBUF)
-    return json_response(200, {"swagger": "2.0", "info": INFO, "paths": {}, "definitions": {}})
+        return _tagged(request, found.protobuf, found.etag, _OPENAPI_V2_PROTOBUF)
+    return _tagged(request, found.json, found.etag, "application/json")
 
 
 def _openapi(served: ServedResources, path: str, request: ApiRequest) -> Response | None:

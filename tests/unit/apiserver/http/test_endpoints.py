@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from allot.storage.memory import MemoryStore
@@ -180,13 +181,36 @@ def test_pages_that_are_no_json_are_not_made_pretty() -> None:
     asyncio.run(run())
 
 
-def test_openapi_v2_is_there_and_empty() -> None:
+def test_openapi_v2_has_all_versions_in_one_document() -> None:
     async def run() -> None:
         async with LocalServer() as server:
-            assert (await server.get("/openapi/v2"))["definitions"] == {}
+            found = await server.get("/openapi/v2")
+            claim = found["definitions"]["io.k8s.api.resource.v1.ResourceClaim"]
+            kinds = [{"group": "resource.k8s.io", "version": "v1", "kind": "ResourceClaim"}]
+            assert claim["x-kubernetes-group-version-kind"] == kinds
+            spec = claim["properties"]["spec"]["$ref"]
+            assert spec == "#/definitions/io.k8s.api.resource.v1.ResourceClaimSpec"
+            assert "io.k8s.api.core.v1.Pod" in found["definitions"]
+            assert b"#/components/" not in msgspec.json.encode(found)
+            path = found["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+            assert {"name": "dryRun", "in": "query"}.items() <= path["patch"]["parameters"][
+                1
+            ].items()
+
+    asyncio.run(run())
+
+
+def test_openapi_v2_in_protobuf_has_names_and_references() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
             accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-            binary = await server.ask("GET", "/openapi/v2", headers={"accept": accept})
-            assert (binary.code, binary.content) == (200, b"")
+            answer = await server.ask("GET", "/openapi/v2", headers={"accept": accept})
+            assert answer.code == 200
+            assert answer.content.startswith(b"\x0a\x032.0")
+            assert b"io.k8s.api.resource.v1.DeviceClass" in answer.content
+            (etag,) = answer.header("etag")
+            again = {"accept": accept, "if-none-match": etag}
+            assert (await server.ask("GET", "/openapi/v2", headers=again)).code == 304
 
     asyncio.run(run())
 

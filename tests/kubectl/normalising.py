@@ -6,6 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+_NOT_CPU: Final = "".join(
+    f"(?<!{re.escape(before)})"
+    for before in ("cpu: ", "cpu:  ", "cpu=", 'cpu":"', 'cpu": "', "cpu  ")
+)
+"""100m is an age of an object, and an amount of CPU."""
 _SUBSTITUTIONS: Final = tuple(
     (re.compile(pattern, re.MULTILINE), replacement)
     for pattern, replacement in (
@@ -17,7 +22,7 @@ _SUBSTITUTIONS: Final = tuple(
         (r"\b(20\d\d)/\d\d/\d\d \d\d:\d\d:\d\d", "<time>"),
         (r"(resource ?[vV]ersion\"?[:=] *\"?)\d+", r"\1<version>"),
         (r"\bLS0t[A-Za-z0-9+/=]+", "<pem>"),
-        (r"/tmp/[\w./-]+", "<file>"),  # noqa: S108 - a pattern
+        (r"/tmp/[\w./-]+", "<file>"),  # noqa: S108
         (r"\b(?!127\.0\.0\.1\b)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "<ip>"),
         (r"\b127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:<port>"),
         (r"\b(nodePort\"?: |:)3\d{4}\b", r"\1<port>"),
@@ -27,7 +32,7 @@ _SUBSTITUTIONS: Final = tuple(
         (r"\b(web)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
         (r"\b(agent|old|once|random|tpl|p-devices|debugger-\w+)-[a-z0-9]{5}\b", r"\1-<random>"),
         (r" \(x\d+ over (\d+[smhd])+\)", ""),
-        (r"\b(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|[smhd])\b", "<age>"),
+        (_NOT_CPU + r"\b(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|[smhd])\b", "<age>"),
         (r"(?<=\S) {2,}", "  "),
         (r"[ \t]+$", ""),
     )
@@ -40,3 +45,17 @@ def normalised(text: str, names: Mapping[str, str]) -> str:
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def without_descriptions(text: str) -> str:
+    """What `kubectl explain` prints of the fields and their types; descriptions are each server's own."""
+    kept, section = [], ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            section = line
+        if section.startswith("DESCRIPTION"):
+            continue
+        is_text = line.startswith(" ") and "\t" not in line and "enum:" not in line
+        if not (section.startswith("FIELDS") and is_text):
+            kept.append(line)
+    return "\n".join(line for line in kept if line)

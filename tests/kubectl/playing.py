@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from tests.kubectl.invocations import DATA, Invocation, Section
-from tests.kubectl.normalising import normalised
+from tests.kubectl.normalising import normalised, without_descriptions
 
 UNTIL_SECONDS: Final = 60
 SERVING: Final = {("proxy",): 3.0, ("port-forward",): 5.0}
@@ -71,7 +71,10 @@ class Kubectl:
     def play(self, invocation: Invocation) -> Answer | None:
         """Its answer; None of one that only waits."""
         if not invocation.until:
-            return normalised_answer(self.run(invocation), self._original)
+            answer = normalised_answer(self.run(invocation), self._original)
+            if invocation.arguments[0] == "explain":
+                answer = answer._replace(stdout=without_descriptions(answer.stdout))
+            return answer
         deadline = time.monotonic() + UNTIL_SECONDS
         while invocation.until not in (said := self.run(invocation)).stdout:
             assert time.monotonic() < deadline, (
@@ -175,23 +178,9 @@ def _running(pod: dict[str, Any]) -> dict[str, Any]:
 
 def key_pair(key: Path, certificate: Path) -> None:
     """A private key and its certificate."""
+    files = ("-keyout", str(key), "-out", str(certificate))
     subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=example.com",
-            "-keyout",
-            str(key),
-            "-out",
-            str(certificate),
-        ],
+        ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", *files),
         check=True,
         capture_output=True,
     )

@@ -10,6 +10,7 @@ import json
 import lzma
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ def sections(kubectl: Kubectl) -> list[Section]:
     return [*read_sections(DATA / "sections.yaml"), Section(WALK, "world", walked)]
 
 
-def record(kubectl: Kubectl, only: str = "") -> list[dict[str, Any]]:
+def record(kubectl: Kubectl, only: Collection[str] = ()) -> list[dict[str, Any]]:
     prepare(kubectl)
     return [
         {
@@ -37,7 +38,7 @@ def record(kubectl: Kubectl, only: str = "") -> list[dict[str, Any]]:
             "answers": [[found.name, *answer] for found, answer in kubectl.play_section(section)],
         }
         for section in sections(kubectl)
-        if only in section.name
+        if not only or section.name in only
     ]
 
 
@@ -59,7 +60,7 @@ def main() -> None:
     parser.add_argument("kubectl", type=Path)
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", type=lambda names: names.split(","), default=())
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         found = record(Kubectl(given.kubectl, given.kubeconfig, Path(directory)), given.only)
@@ -68,7 +69,8 @@ def main() -> None:
         kept = json.loads(lzma.decompress(given.out.read_bytes()))
         found = [section for section in kept if section["section"] not in names] + found
     given.out.write_bytes(lzma.compress(json.dumps(found).encode(), preset=9))
-    sys.stderr.write(f"{sum(len(section['answers']) for section in found)} invocations\n")
+    count = sum(len(section["answers"]) for section in found)
+    sys.stderr.write(f"{count} invocations\n")
 
 
 if __name__ == "__main__":

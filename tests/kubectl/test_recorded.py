@@ -16,7 +16,7 @@ import pytest
 
 from tests.acceptance.server_process import running_cluster
 from tests.attacks.clusters import KUBERNETES
-from tests.kubectl.invocations import Section
+from tests.kubectl.invocations import DATA, Section
 from tests.kubectl.known_differences import KNOWN
 from tests.kubectl.playing import Answer, Kubectl, prepare
 from tests.kubectl.recording import WALK, read_vector, sections, vector
@@ -94,13 +94,13 @@ def _lines(answer: Answer) -> list[str]:
     ]
 
 
-def test_the_list_covers_every_command() -> None:
-    """More than 250 invocations, half of them from the help, and few known differences."""
-    for version in ("1.32", "1.38"):
-        recorded = read_vector(vector(version))
-        assert set(recorded) == {*SECTIONS, WALK}
-        walked = len(recorded.pop(WALK))
-        written = sum(map(len, recorded.values()))
-        assert written >= 250
-        assert walked >= 250
+@pytest.mark.parametrize("path", sorted(DATA.glob("kubectl-*.json.xz")), ids=lambda path: path.stem)
+def test_the_list_covers_every_command(path: Path) -> None:
+    """At least 250 invocations, half of them from the help, and few known differences."""
+    recorded = read_vector(path)
+    assert set(recorded) == {*SECTIONS, WALK}
+    walked = len(recorded.pop(WALK))
+    written = sum(map(len, recorded.values()))
+    assert written >= 250
+    assert walked >= 250
     assert len(KNOWN) <= 10

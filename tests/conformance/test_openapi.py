@@ -40,8 +40,6 @@ UNSERVED_URLS: Final = {
     "/exec": "as /proxy",
     "/log": "as /proxy",
     "/portforward": "as /proxy",
-    "/ephemeralcontainers": "containers are simulated",
-    "/resize": "containers are simulated",
 }
 UNSERVED_PARAMETERS: Final = {
     "shardSelector": "lists are not cut into shards",

@@ -44,6 +44,8 @@ CONNECTIONS: Final = tuple(
     )
 )
 """Connections to a container's process."""
+EPHEMERAL_CONTAINERS: Final = Subresource("ephemeralcontainers")
+RESIZE: Final = Subresource("resize")
 APPROVAL: Final = Subresource("approval")
 FINALIZE: Final = Subresource("finalize", ("update",))
 

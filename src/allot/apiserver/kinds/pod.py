@@ -9,12 +9,14 @@ from typing import Final
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.pods import pod_defaults
-from allot.apiserver.kinds import pod_strategy
+from allot.apiserver.kinds import pod_parts, pod_strategy
 from allot.apiserver.kinds.definition import (
     BINDING,
     CONNECTIONS,
+    EPHEMERAL_CONTAINERS,
     EVICTION,
     LOG,
+    RESIZE,
     STATUS,
     KindDefinition,
 )
@@ -51,12 +53,25 @@ class PodStrategy(RawStrategy):
     def prepare_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> RawObject:
+        """Also of the other parts that have a subresource."""
+        match request.subresource:
+            case EPHEMERAL_CONTAINERS.name:
+                return pod_parts.with_ephemeral_containers(_pod(new), _pod(old))
+            case RESIZE.name:
+                return pod_parts.with_resources(_pod(new), _pod(old))
         return pod_strategy.prepare_status_update(_pod(new), _pod(old), request)
 
     def validate_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
-        yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
+        match request.subresource:
+            case EPHEMERAL_CONTAINERS.name:
+                yield from pod_parts.validate_ephemeral_containers(_pod(new), _pod(old))
+            case RESIZE.name:
+                yield from _validate_basics(new)
+                yield from pod_parts.validate_resize(_pod(new), _pod(old))
+            case _:
+                yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
 
 
 def _pod(obj: RawObject) -> Pod:
@@ -81,7 +96,15 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED)),
     defaults=pod_defaults,
     table=PODS,
-    subresources=(*CONNECTIONS, BINDING, EVICTION, LOG, STATUS),
+    subresources=(
+        *CONNECTIONS,
+        BINDING,
+        EPHEMERAL_CONTAINERS,
+        EVICTION,
+        LOG,
+        RESIZE,
+        STATUS,
+    ),
     selectable_fields={path: path for path in _SELECTABLE},
     returns_deleted_in=("v1",),
 )

@@ -69,6 +69,7 @@ class WriteRequest(NamedTuple):
     """Takes warnings of the validation, which come also if the object is refused."""
     stored_size: int = 0
     """The bytes of the stored object, if there is one."""
+    subresource: str = ""
 
     @property
     def context(self) -> Context:

@@ -420,6 +420,7 @@ class ObjectStore:
             new_deadline=new_deadline,
             warnings=[],
             stored_size=stored_size,
+            subresource=info.subresource,
         )
 
 

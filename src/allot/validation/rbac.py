@@ -29,10 +29,16 @@ def validate_role(role: RawObject) -> Iterator[FieldError]:
 def _validate_rule(
     rule: Mapping[str, Any], path: FieldPath, *, namespaced: bool
 ) -> Iterator[FieldError]:
+    yield from _validate_targets(rule, path, namespaced=namespaced)
+    if not rule.get("verbs"):
+        yield required(path / "verbs")
+
+
+def _validate_targets(
+    rule: Mapping[str, Any], path: FieldPath, *, namespaced: bool
+) -> Iterator[FieldError]:
     urls, resources = rule.get("nonResourceURLs"), rule.get("resources")
     groups = rule.get("apiGroups")
-    if not rule.get("verbs"):
-        yield required(path / "verbs", "verbs must contain at least one value")
     if urls:
         if namespaced:
             yield invalid(
@@ -88,4 +94,4 @@ def _validate_subject(subject: Mapping[str, Any], path: FieldPath) -> Iterator[F
 def validate_role_binding_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
     """The role of a binding is immutable; its subjects are not."""
     if new.get("roleRef") != old.get("roleRef"):
-        yield invalid(ROLE_REF, new.get("roleRef"), "cannot change roleRef")
+        yield invalid(ROLE_REF, new.get("roleRef"), "field is immutable")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change
@@ -45,9 +46,6 @@ _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE_LABEL: Final = "kubernetes.io/role"
 
 
-_SYSTEM: Final = ("osImage", "kernelVersion", "containerRuntimeVersion")
-
-
 def _node_row(node: RawObject, age: Age) -> list[Cell]:
     info = node.get("status", "nodeInfo", default={})
     return [
@@ -58,8 +56,18 @@ def _node_row(node: RawObject, age: Age) -> list[Cell]:
         str(info.get("kubeletVersion") or ""),
         _address(node, "InternalIP"),
         _address(node, "ExternalIP"),
-        *(str(info.get(field) or UNKNOWN) for field in _SYSTEM),
+        str(info.get("osImage") or UNKNOWN),
+        _kernel(info),
+        str(info.get("containerRuntimeVersion") or UNKNOWN),
     ]
+
+
+def _kernel(info: Mapping[str, Any]) -> str:
+    """The version and the architecture it is built for."""
+    version, architecture = info.get("kernelVersion"), info.get("architecture")
+    if not version:
+        return UNKNOWN
+    return f"{version} ({architecture})" if architecture else str(version)
 
 
 def _status(node: RawObject) -> str:

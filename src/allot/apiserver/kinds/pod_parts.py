@@ -128,7 +128,7 @@ def validate_resize(new: Pod, old: Pod) -> Iterator[FieldError]:
     before_class, after_class = quality_of_service(old), quality_of_service(new)
     if before_class != after_class:
         reason = "Pod QOS Class may not change as a result of resizing"
-        yield invalid(_SPEC, after_class, reason)
+        yield invalid(_SPEC, before_class, reason)
 
 
 def _validate_amounts(

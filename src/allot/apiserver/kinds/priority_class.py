@@ -9,7 +9,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, fill
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
-from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Table, flag, number, wide
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, flag, number
 from allot.apiserver.printers.words import age_of, text_at
 from allot.validation import core_objects
 
@@ -39,7 +39,7 @@ DEFINITION: Final = KindDefinition(
     ),
     defaults=priority_class_defaults,
     table=Table(
-        (NAME, number("Value"), flag("Global-Default"), AGE, wide("PreemptionPolicy")),
+        (NAME, number("Value"), flag("Global-Default"), AGE, Column("PreemptionPolicy")),
         _priority_class_row,
     ),
 )

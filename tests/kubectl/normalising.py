@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 _NOT_CPU: Final = "".join(
@@ -20,7 +21,7 @@ _SUBSTITUTIONS: Final = tuple(
         (r"\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
         (r"^[EIW]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ([\w.]+):\d+\]", r"<log> \1]"),
         (r"\b(20\d\d)/\d\d/\d\d \d\d:\d\d:\d\d", "<time>"),
-        (r"(resource ?[vV]ersion\"?[:=] *\"?)\d+", r"\1<version>"),
+        (r"([Rr]esource ?[vV]ersion\"?[:=] *\"?)\d+", r"\1<version>"),
         (r"\bLS0t[A-Za-z0-9+/=]+", "<pem>"),
         (r"/tmp/[\w./-]+", "<file>"),  # noqa: S108
         (r"\b(?!127\.0\.0\.1\b)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "<ip>"),
@@ -30,7 +31,8 @@ _SUBSTITUTIONS: Final = tuple(
         (r"(pod-template-hash|controller-revision-hash)([\"=: ]+)[\w-]+", r"\1\2<hash>"),
         (r"\b(web)-[a-z0-9]{8,10}-[a-z0-9]{5}\b", r"\1-<hash>-<random>"),
         (r"\b(web)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
-        (r"\b(agent|old|once|random|tpl|p-devices|debugger-\w+)-[a-z0-9]{5}\b", r"\1-<random>"),
+        (r"\b(agent|db)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
+        (r"\b(agent|old|once|random|tpl|p-devices|debugger)-[a-z0-9]{5}\b", r"\1-<random>"),
         (r" \(x\d+ over (\d+[smhd])+\)", ""),
         (_NOT_CPU + r"\b(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|[smhd])\b", "<age>"),
         (r"(?<=\S) {2,}", "  "),
@@ -44,7 +46,16 @@ def normalised(text: str, names: Mapping[str, str]) -> str:
         text = text.replace(found, replacement)
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
-    return text
+    return _in_order(text)
+
+
+def _in_order(text: str) -> str:
+    """Adjacent lines about objects with random names are in the order of these names."""
+    return "\n".join(
+        line
+        for is_random, lines in groupby(text.split("\n"), lambda line: "<random>" in line)
+        for line in (sorted(lines) if is_random else lines)
+    )
 
 
 def without_descriptions(text: str) -> str:

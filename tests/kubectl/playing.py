@@ -46,7 +46,7 @@ class Kubectl:
 
     def __init__(self, path: Path, kubeconfig: Path, directory: Path) -> None:
         self._path, self._directory = path, directory
-        self._original = yaml.safe_load(kubeconfig.read_text())
+        self._original = _renamed(yaml.safe_load(kubeconfig.read_text()))
         self._kubeconfig = directory / "kubeconfig"
         shutil.copytree(DATA / "files", directory, dirs_exist_ok=True)
         (directory / "editor").chmod(0o700)
@@ -211,3 +211,17 @@ def prepare(kubectl: Kubectl) -> None:
     for path, count in STATUS.items():
         resource, _, field = path.partition(" ")
         kubectl.play(Invocation(("get", resource, "-o", f"jsonpath={{{field}}}"), until=count))
+
+
+def _renamed(kubeconfig: dict[str, Any]) -> dict[str, Any]:
+    """The first context as the only one, named as on every server."""
+    context, cluster = kubeconfig["contexts"][0]["context"], kubeconfig["clusters"][0]["cluster"]
+    users = {user["name"]: user["user"] for user in kubeconfig["users"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "kube",
+        "contexts": [{"name": "kube", "context": {"cluster": "kube", "user": "admin"}}],
+        "clusters": [{"name": "kube", "cluster": cluster}],
+        "users": [{"name": "admin", "user": users[context["user"]]}],
+    }

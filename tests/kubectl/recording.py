@@ -1,6 +1,8 @@
 """Record: `python -m tests.kubectl.recording KUBECTL KUBECONFIG OUT [--only SECTION]`.
 
-The answers of a real Kubernetes v1.38 become the vector; sections that are not played stay as they are.
+The answers of a real Kubernetes v1.38 become the vector; sections that are not played stay as they are. The cluster runs
+without the admission plugin ServiceAccount and without the controllers node-lifecycle, endpoints, endpointslice and
+endpointslice-mirroring: nodes have no leases and pods no network.
 """
 
 from __future__ import annotations

@@ -70,6 +70,8 @@ class ClusterModel:
         """Seconds since the moment of the observation."""
         self.began = cluster.now
         """The moment of the observation."""
+        self._written_time = 0.0, ""
+        """The last moment that was written, and its text."""
         self.objects = with_inferred_replica_sets(cluster.objects).copy()
         self._classes = priority_classes(self.objects)
         self._pods_by_owner: dict[str, dict[str, Pod]] = {}
@@ -96,6 +98,14 @@ class ClusterModel:
 
     def today(self) -> datetime:
         return self.began + timedelta(seconds=self.now)
+
+    def _today_text(self) -> str:
+        """The time as objects have it. Many pods are bound at one moment."""
+        now, text = self._written_time
+        if now != self.now or not text:
+            text = written_time(self.today())
+            self._written_time = self.now, text
+        return text
 
     def _admit_all(self) -> None:
         """Give pods of manifests what the API server and the claim controller would give them."""
@@ -184,7 +194,7 @@ class ClusterModel:
         """The pod has its node, and runs unless its devices must be made ready first."""
         pod = bound_pod(placement)
         if not placement.waits:
-            pod = _running(pod, written_time(self.today()))
+            pod = _running(pod, self._today_text())
         for claim in placement.claims:
             allocation = claim.status.allocation
             if allocation is not None and len(claim.status.reserved_for) == 1:
@@ -210,7 +220,7 @@ class ClusterModel:
         controller = controller_of(current)
         if reason and reason != SCALED_DOWN and controller is not None and controller.kind == "Job":
             # The Job counts it as failed, and replaces it after a backoff.
-            self._index(_failed(current, written_time(self.today())))
+            self._index(_failed(current, self._today_text()))
         self.scheduler.remove_pod(current)
         self._release(current, ConsumerState.GONE)
         self._quotas.forget(current.key.namespace)
@@ -226,7 +236,7 @@ class ClusterModel:
                     {
                         "type": "Ready",
                         "status": "False",
-                        "lastTransitionTime": written_time(self.today()),
+                        "lastTransitionTime": self._today_text(),
                     }
                 ],
             },

@@ -48,6 +48,10 @@ class EquivalenceClassCache:
         self._results: list[NodeResult | None] = []
         self._fits = bytearray()
         self._unknown: set[int] = set()
+        """Nodes without a result."""
+        self._unscored: set[int] = set()
+        """Nodes without scores; with those without a result."""
+        self._fixed_scores: list[int] = []
         self._index_by_name: dict[str, int] = {}
         self._node_statuses: NodeStatuses | None = None
 
@@ -64,6 +68,7 @@ class EquivalenceClassCache:
                 self._results[index] = None
                 self._fits[index] = MAY_FIT
                 self._unknown.add(index)
+                self._unscored.add(index)
                 self._node_statuses = None
         self._generation = cluster.generation
 
@@ -75,14 +80,19 @@ class EquivalenceClassCache:
         self._index_by_name = {node.name: index for index, node in enumerate(nodes)}
         self._results = []
         self._fits = bytearray()
+        self._fixed_scores = []
         self._unknown.clear()
+        self._unscored.clear()
         for index, node in enumerate(nodes):
             result = known.get(node.name)
             if result is not None and result.generation != node.generation:
                 result = None
             if result is None:
                 self._unknown.add(index)
+            if result is None or result.raw is None:
+                self._unscored.add(index)
             self._results.append(result)
+            self._fixed_scores.append(0 if result is None else result.fixed)
             self._fits.append(_fits_byte(result))
 
     def indexes_from(self, start: int) -> Iterable[int]:
@@ -105,10 +115,27 @@ class EquivalenceClassCache:
             self._node_statuses = None
         return result
 
-    def results(self, indexes: Iterable[int]) -> list[NodeResult]:
-        """The cached results of these nodes, which all have one."""
-        found = list(map(self._results.__getitem__, indexes))
-        return cast("list[NodeResult]", found)
+    def unscored(self, indexes: Sequence[int]) -> list[int]:
+        """Those of these nodes that have no scores, in the same order."""
+        unscored = self._unscored.intersection(indexes)
+        return list(filter(unscored.__contains__, indexes)) if unscored else []
+
+    def put_scores(self, index: int, fixed: int, raw: tuple[int, ...]) -> None:
+        """The scores of a node that has a result."""
+        result = self._results[index]
+        assert result is not None, "the node has no result"
+        result.fixed = self._fixed_scores[index] = fixed
+        result.raw = raw
+        self._unscored.discard(index)
+
+    def fixed_scores(self, indexes: Iterable[int]) -> list[int]:
+        """The sums of the fixed scores of these nodes, which all have scores."""
+        return list(map(self._fixed_scores.__getitem__, indexes))
+
+    def raw_scores(self, indexes: Iterable[int], scorer: int) -> list[int]:
+        """The raw scores that one plugin gave these nodes, which all have scores."""
+        found = cast("Iterable[NodeResult]", map(self._results.__getitem__, indexes))
+        return [result.raw[scorer] for result in found if result.raw is not None]
 
     def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> list[int] | Status:
         """The first `wanted` indexes from `start` on whose nodes fit; or the first error.

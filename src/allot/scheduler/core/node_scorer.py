@@ -7,10 +7,8 @@ do not normalize contribute to one cached sum per node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Final
 
-from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, NodeResult
+from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import PRE_SCORE, SCORE, Durations
 from allot.scheduler.framework.plugins import ScorePlugin
@@ -57,15 +55,13 @@ class NodeScorer:
             if status.is_skip:
                 state.skipped_scores.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        found = cache.results(indexes)
-        for result, node in zip(found, nodes, strict=True):
-            if result.raw is None:
-                self._score(state, pod, node, result, cached_scores)
-        totals = list(map(_fixed_score, found))
-        for index, scorer in enumerate(cached_scores):
+        for index in cache.unscored(indexes):
+            self._score(state, pod, cache, index, cached_scores)
+        totals = cache.fixed_scores(indexes)
+        for number, scorer in enumerate(cached_scores):
             if scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
-                raw = [result.raw[index] for result in found if result.raw is not None]
+                raw = cache.raw_scores(indexes, number)
                 self._add_weighted(state, pod, nodes, scorer, raw, totals)
                 if samples is not None:
                     samples.add(scorer.name, SCORE, Code.SUCCESS, started)
@@ -83,17 +79,18 @@ class NodeScorer:
         self,
         state: CycleState,
         pod: PodInfo,
-        node: NodeInfo,
-        result: NodeResult,
+        cache: EquivalenceClassCache,
+        index: int,
         cached: Sequence[ScorePlugin],
     ) -> None:
-        weights = self._profile.weight_by_plugin
-        result.fixed = sum(
+        node, weights = cache.nodes[index], self._profile.weight_by_plugin
+        fixed = sum(
             weights[plugin.name] * plugin.score(state, pod, node)
             for plugin in self._fixed_scores
             if plugin.name not in state.skipped_scores
         )
-        result.raw = tuple(plugin.score(state, pod, node) for plugin in cached)
+        raw = tuple(plugin.score(state, pod, node) for plugin in cached)
+        cache.put_scores(index, fixed, raw)
 
     def _add_weighted(
         self,
@@ -108,9 +105,6 @@ class NodeScorer:
         weight = self._profile.weight_by_plugin[scorer.name]
         for index, score in enumerate(scores):
             totals[index] += weight * score
-
-
-_fixed_score: Final = attrgetter("fixed")
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar
+from types import FrameType
+from typing import Any, ClassVar
 
 import pytest
 
@@ -404,6 +406,37 @@ def test_the_same_pod_again_costs_nothing() -> None:
 
     assert cycle.evaluations == 20
     assert (len(plugin.asked), scorer.asked, scaled.asked) == (20, 20, 20)
+
+
+def lines_run(action: Callable[[], object]) -> int:
+    """The number of lines of Python that an action runs."""
+    number = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal number
+        number += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return number
+
+
+def lines_for_another_pod(number_of_nodes: int) -> int:
+    """For a pod of a known class, after one node has changed."""
+    cluster = nodes(number_of_nodes)
+    cycle = a_cycle(cluster, Refuses(), Likes({}))
+    chosen(cycle)
+    cluster.set_pod(a_pod_info("new", {"cpu": "1"}, node="n3"))
+    return lines_run(lambda: chosen(cycle))
+
+
+def test_another_pod_runs_no_line_per_node() -> None:
+    assert lines_for_another_pod(80) == lines_for_another_pod(20)
 
 
 def test_a_node_that_changed_is_looked_at_again() -> None:

@@ -159,7 +159,8 @@ class ClaimAllocator(ClaimQueueing):
             return with_own_shares(answer, self._new_share_id)
         if devices.extension is not None and devices.extension.left_over:
             return self.allocate_on(claims, target, time, devices.avoided)
-        node_class = self._node_equivalence_class(devices, target)
+        # An answer without results came from the node's class: the class is known.
+        node_class = None if answer is not None else self._node_equivalence_class(devices, target)
         if node_class is not None and not with_results:
             answer = devices.known.get_by_node_class(node_class)
         if answer is None or with_results:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import CertificateSigningRequestBuilder, Name
 
 from allot.apiserver.kinds.resources import RESOURCES, Resource
-from tests.clients.in_process import InProcessServer
+from tests.clients.in_process import Answer, InProcessServer
 
 _PODS: Final[dict[str, Any]] = {
     "selector": {"matchLabels": {"a": "b"}},
@@ -38,7 +39,50 @@ _STUB: Final = b64encode(
     .sign(generate_private_key(SECP256R1()), SHA256())
     .public_bytes(Encoding.DER)
 ).decode()
+_MATCHED: Final = {
+    "resourceRules": [
+        {
+            "apiGroups": ["example.com"],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["samples"],
+        }
+    ]
+}
 _CONTENT: Final[dict[str, dict[str, Any]]] = {
+    "MutatingAdmissionPolicy": {
+        "spec": {
+            "matchConstraints": _MATCHED,
+            "reinvocationPolicy": "Never",
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": "Object{}"},
+                }
+            ],
+        }
+    },
+    "MutatingAdmissionPolicyBinding": {"spec": {"policyName": "p"}},
+    "ValidatingAdmissionPolicy": {
+        "spec": {"matchConstraints": _MATCHED, "validations": [{"expression": "true"}]}
+    },
+    "ValidatingAdmissionPolicyBinding": {
+        "spec": {"policyName": "p", "validationActions": ["Deny"]}
+    },
+    "CustomResourceDefinition": {
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        }
+    },
     "PersistentVolumeClaim": {
         "spec": {
             "accessModes": ["ReadWriteOnce"],
@@ -129,6 +173,13 @@ _CONTENT: Final[dict[str, dict[str, Any]]] = {
 """What an object of a kind needs besides a name."""
 
 
+SETTLED: Final[dict[str, str]] = {
+    "CustomResourceDefinition": "conditions",
+    "ValidatingAdmissionPolicy": "observedGeneration",
+}
+"""Kinds whose status the server itself writes, and the field that shows that it has."""
+
+
 class Served(NamedTuple):
     """A resource in one version, and where it is."""
 
@@ -157,20 +208,46 @@ class Served(NamedTuple):
                 return f"192.0.2.{number % 256}"
             case "APIService":
                 return f"v{number}.example.com"
+            case "CustomResourceDefinition":
+                return f"{short}.example.com"
             case _:
                 return short
 
     def document(self, name: str) -> dict[str, Any]:
         content = _CONTENT.get(self.resource.kind, {})
-        if self.resource.kind == "APIService":
-            version = self.name(name).partition(".")[0]
-            content = {"spec": {**content["spec"], "version": version}}
+        first = self.name(name).partition(".")[0]
+        match self.resource.kind:
+            case "APIService":
+                content = {"spec": {**content["spec"], "version": first}}
+            case "CustomResourceDefinition":
+                names = {"plural": first, "kind": first.capitalize()}
+                content = {"spec": {**content["spec"], "names": names}}
         return {
             "kind": self.resource.kind,
             "apiVersion": self.api_version,
             "metadata": {"name": self.name(name), "labels": {"test": "yes"}},
             **content,
         }
+
+    def create(self, server: InProcessServer, short: str) -> Answer:
+        """The answer to a create, when the server has written what it writes into the status."""
+        created = server.request("POST", self.path, self.document(short))
+        assert created.code == 201, created
+        field = SETTLED.get(self.resource.kind)
+        place = f"{self.path}/{self.name(short)}"
+        return wait_for(
+            lambda: created if field is None else server.request("GET", place),
+            lambda answer: field is None or answer.json.get("status", {}).get(field),
+        )
+
+
+def wait_for(ask: Callable[[], Answer], is_settled: Callable[[Answer], object]) -> Answer:
+    """The first answer that is settled."""
+    deadline = time.monotonic() + 30
+    while not is_settled(answer := ask()):
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.01)
+    return answer
 
 
 SERVED: Final = [
@@ -215,8 +292,7 @@ def test_discovery_advertises_what_is_tested(server: InProcessServer) -> None:
 def test_every_verb(server: InProcessServer, served: Served) -> None:
     """create, get, list, watch, update, three patches and delete."""
     place = f"{served.path}/{served.name('x')}"
-    created = server.request("POST", served.path, served.document("x"))
-    assert created.code == 201, created
+    created = served.create(server, "x")
     assert (created.json["kind"], created.json["apiVersion"]) == (
         served.resource.kind,
         served.api_version,
@@ -252,7 +328,7 @@ def test_every_verb(server: InProcessServer, served: Served) -> None:
     if served.resource.kind == "Namespace":
         finalized = {**served.document("x"), "spec": {"finalizers": []}}
         assert server.request("PUT", f"{place}/finalize", finalized).code == 200
-    assert server.request("GET", place).code == 404
+    wait_for(lambda: server.request("GET", place), lambda answer: answer.code == 404)
 
 
 @each_served
@@ -262,7 +338,7 @@ def test_status_is_apart(server: InProcessServer, served: Served) -> None:
         answer = server.request("GET", f"{served.path}/{served.name('x')}/status")
         assert answer.code == 404
         return
-    created = server.request("POST", served.path, served.document("s")).json
+    created = served.create(server, "s").json
     place = f"{served.path}/{served.name('s')}"
     changed = {"metadata": {"name": served.name("s")}, "spec": None}
     patched = server.request(
@@ -282,7 +358,7 @@ def test_status_is_apart(server: InProcessServer, served: Served) -> None:
 @each_served
 def test_deletecollection(server: InProcessServer, served: Served) -> None:
     for name in ("d1", "d2"):
-        assert server.request("POST", served.path, served.document(name)).code == 201
+        served.create(server, name)
     answer = server.request("DELETE", f"{served.path}?labelSelector=test%3Dyes")
 
     if "deletecollection" not in served.resource.verbs:
@@ -293,7 +369,11 @@ def test_deletecollection(server: InProcessServer, served: Served) -> None:
         served.name("d1"),
         served.name("d2"),
     }
-    assert server.request("GET", f"{served.path}?labelSelector=test").json["items"] == []
+    # A definition is gone when its objects are.
+    wait_for(
+        lambda: server.request("GET", f"{served.path}?labelSelector=test"),
+        lambda left: not left.json["items"],
+    )
 
 
 @each_served

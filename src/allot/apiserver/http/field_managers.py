@@ -22,7 +22,7 @@ from allot.apiserver.managed_fields.partial_decoding import decode_partly
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
-from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.codecs import RawCodec, codec_for
 from allot.validation.structural.pruning import prune
 
 
@@ -67,11 +67,14 @@ class KindVersions:
 
 
 def _converted(document: Document, resource: Resource, source: str, target: str) -> Document:
-    """An object of a DRA kind, or a custom resource, in another version, without defaults."""
+    """An object in another version, without defaults."""
     if resource.custom is not None:
         schema = resource.custom.kind.versions[target].schema
         pruned: Document = prune(document, schema, is_root=True)
         return {**pruned, "apiVersion": f"{resource.group}/{target}"}
+    codec = codec_for(resource)
+    if isinstance(codec, RawCodec):
+        return codec.converted(document, source, target)
     _, version = scheme.lookup(resource.gvk(source))
     versioned = decode(msgspec.json.encode(document), version.cls, source)
     body = scheme.encode_object(version.to_hub(versioned), resource.gvk(target))

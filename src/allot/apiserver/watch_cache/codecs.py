@@ -290,6 +290,12 @@ class RawCodec(Codec):
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
 
+    def converted(self, document: dict[str, Any], source: str, target: str) -> dict[str, Any]:
+        """A document in another version, without defaults."""
+        data = self._from_storage(self._to_storage(dict(document), source), target)
+        kind, api_version = type_meta(self.resource, target)
+        return {**data, "kind": kind, "apiVersion": api_version}
+
     def has_parts(self, names: Collection[str], version: str) -> bool:
         return True
 
@@ -355,6 +361,9 @@ class AutoscalerCodec(RawCodec):
 
     def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return autoscaler_versions.to_v1(data) if version == autoscaler_versions.V1 else data
+
+    def has_parts(self, names: Collection[str], version: str) -> bool:
+        return version == self.storage_version  # fields of v1 are annotations there
 
 
 _ZEROES: Final = {

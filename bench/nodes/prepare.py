@@ -92,12 +92,13 @@ async def measure(pods: int, directory: Path) -> None:
             plugin = SocketPlugin(identity, metrics, clock.now, lambda: None)
             store.add(plugin)
             checkpoint = Checkpoint(directory / "state")
-        manager = DraManager(store, checkpoint, metrics, clock.now)
+        manager = DraManager(store, checkpoint, metrics, clock)
         start = time.thread_time()
         for pod, claim in pairs:
             if not manager.prepare_at_once(pod, [claim]):
                 await manager.prepare(pod, [claim])
             await manager.unprepare(pod.metadata.uid)
+        manager.close()
         took = time.thread_time() - start
         print(f"{name:10} {took / pods * 1000:.3f} ms CPU per pod")
         if plugin is not None:

@@ -81,7 +81,7 @@ def test_a_driver_registers_and_its_pods_run(site: Site) -> None:
 
     assert driver.calls == [("prepare", ["k1"]), ("unprepare", ["k1"])]
     assert driver.state == {}
-    assert checkpointed(site, "k1") == {}
+    site.until(lambda: checkpointed(site, "k1") == {}, "the checkpoint")
 
 
 def test_prepare_is_retried_until_the_pod_runs(site: Site) -> None:
@@ -626,6 +626,11 @@ def _agree(site: Site, node: str, state: dict[str, str], claims: int) -> None:
     site.until(lambda: set(checkpointed(site, node)) == set(state.values()), "the same claims")
     site.until(lambda: len(state) == claims, f"{claims} claims, not {state}")
     site.until(lambda: len(list(site.paths(node).cdi.iterdir())) == claims, "the same files")
-    infos = decode_checkpoint(site.paths(node).checkpoint.read_bytes())
-    assert [len(info.devices_by_driver[f"{node}.example.com"]) for info in infos] == [1] * claims
-    assert [len(info.pod_uids) for info in infos] == [1] * claims
+
+    def numbers() -> list[tuple[int, int]]:
+        """The devices and pods of each claim in the checkpoint."""
+        infos = decode_checkpoint(site.paths(node).checkpoint.read_bytes())
+        driver = f"{node}.example.com"
+        return [(len(info.devices_by_driver[driver]), len(info.pod_uids)) for info in infos]
+
+    site.until(lambda: numbers() == [(1, 1)] * claims, "a device and a pod for each claim")

@@ -1,18 +1,22 @@
 """Prepares the claims of a node's pods before they start, and unprepares them after they end.
 
 Claims are prepared once in the life of a kubelet, with one call per driver for all claims of a pod, and unprepared
-when their last pod on the node ends. The checkpoint is written before drivers are called, so that a restarted kubelet
-unprepares whatever may have been prepared. Texts of errors are Kubernetes'.
+when their last pod on the node ends. The checkpoint has every claim before a driver is called about it, so that a
+restarted kubelet unprepares whatever may have been prepared. What drivers answered is written a little later, for many
+pods together: a checkpoint from before makes a restarted kubelet repeat calls, which are idempotent. Texts of errors
+are Kubernetes'.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NamedTuple, Protocol
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
+from allot.client.clock import Clock, Timer
 from allot.kubelet.dra.checkpoint import Checkpoint
 from allot.kubelet.dra.claim_info import (
     ClaimInfo,
@@ -29,9 +33,13 @@ from allot.kubelet.dra.driver_plugin import (
 from allot.kubelet.dra.metrics import PREPARE, UNPREPARE, DraMetrics
 from allot.kubelet.dra.simulated_driver import SimulatedDriver
 
+log = logging.getLogger(__name__)
+
 NODE_PREPARE: Final = "NodePrepareResources"
 NODE_UNPREPARE: Final = "NodeUnprepareResources"
 ALL_OPERATIONS: Final = "*"
+CHECKPOINT_DELAY_SECONDS: Final = 0.1
+"""How long the answers of drivers are collected before they are written."""
 
 
 class PrepareError(Exception):
@@ -65,21 +73,26 @@ class DraManager:
         plugins: Plugins,
         checkpoint: Checkpoint | None,
         metrics: DraMetrics,
-        now: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self._plugins = plugins
         self._checkpoint = checkpoint
         self._metrics = metrics
-        self._now = now
+        self._clock = clock
+        self._now = clock.now
+        self._saving: Timer | None = None
         self.claims = ClaimInfoCache(checkpoint.load() if checkpoint is not None else ())
         for info in self.claims:
             metrics.claim_added(info.devices_by_driver)
 
     def close(self) -> None:
         """The kubelet ends: forget all claims, but not the checkpoint."""
+        if self._saving is not None:
+            self._save()
         for info in self.claims:
             self._metrics.claim_removed(info.devices_by_driver)
         self.claims = ClaimInfoCache()
+        self._checkpoint = None  # a call that ends later must not replace it
 
     def is_prepared(self, pod: Pod, claims: Collection[ResourceClaim]) -> bool:
         """Whether all claims are prepared for this pod."""
@@ -218,7 +231,7 @@ class DraManager:
     def _complete(self, prepared: Iterable[ClaimInfo]) -> None:
         for info in prepared:
             info.is_prepared = True
-        self._save()
+        self._save_later()
 
     # --- unprepare ---
 
@@ -257,7 +270,7 @@ class DraManager:
             for info in last:
                 self.claims.remove(info)
                 self._metrics.claim_removed(info.devices_by_driver)
-            self._save()
+            self._save_later()
 
     def _unprepare_batches(self, infos: Iterable[ClaimInfo]) -> list[_Batch]:
         batches: dict[str, _Batch] = {}
@@ -272,7 +285,22 @@ class DraManager:
                 batch.claims.append(info.reference)
         return list(batches.values())
 
+    def _save_later(self) -> None:
+        """Write the checkpoint soon, or with the next pod."""
+        if self._checkpoint is not None and self._saving is None:
+            self._saving = self._clock.call_later(CHECKPOINT_DELAY_SECONDS, self._save_collected)
+
+    def _save_collected(self) -> None:
+        try:
+            self._save()
+        except OSError as error:
+            log.error("the checkpoint of claims cannot be written: %s; retrying", error)
+            self._save_later()
+
     def _save(self) -> None:
+        if self._saving is not None:
+            self._saving.cancel()
+            self._saving = None
         if self._checkpoint is not None:
             self._checkpoint.save(
                 info

@@ -67,7 +67,7 @@ class DraNode:
         self._wipes = wipes
         self.plugins = PluginStore(context.clock, faults, self._simulated)
         checkpoint = Checkpoint(paths.checkpoint) if paths is not None else None
-        self.manager = DraManager(self.plugins, checkpoint, context.metrics, context.clock.now)
+        self.manager = DraManager(self.plugins, checkpoint, context.metrics, context.clock)
         self._cdi = CdiSpecs(paths.cdi) if paths is not None else None
         self._health = HealthCache(context.clock.now)
         self._expiring: Timer | None = None

@@ -85,7 +85,10 @@ class Lines:
 
 
 def calls_of(method: str, path: str, body: Any = None, content_type: str = "json") -> int:
-    """The calls that the last of a few equal requests takes."""
+    """The calls that a request takes: the least of a few equal ones.
+
+    The first fills caches, and background tasks of the server may run during any.
+    """
 
     async def run() -> int:
         lines = Lines()
@@ -97,11 +100,10 @@ def calls_of(method: str, path: str, body: Any = None, content_type: str = "json
             await server.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", BINDING)
             for place, spec in SPECS.items():
                 await server.post(place, {"metadata": {"name": "first"}, **spec})
-            for number in range(4):
-                count = await ask(server, number)
+            counts = [await ask(server, number) for number in range(4)]
             auditor.close()
         assert lines.text.count(b"\n") >= 2 * 4
-        return count
+        return min(counts)
 
     async def ask(server: LocalServer, number: int) -> int:
         count = 0

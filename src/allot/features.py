@@ -31,6 +31,8 @@ class Gate(NamedTuple):
     locked: bool = False
     """Whether v1.38 refuses to switch it."""
     depends_on: tuple[str, ...] = ()
+    is_implemented: bool = True
+    """False: it can be switched on, as in v1.38, and at most its fields are kept."""
     is_switched_by_kep: bool = False
     """Whether a KEP says how to switch it off: with the rules `seeds` that is possible although v1.38 locks it."""
 
@@ -105,7 +107,14 @@ GATES: Final[Mapping[str, Gate]] = {
             depends_on=(*_DRA, PARTITIONABLE_DEVICES),
         ),
         Gate(LIST_TYPE_ATTRIBUTES, Stage.ALPHA, True, False, depends_on=_DRA),
-        Gate(NODE_ALLOCATABLE_RESOURCES, Stage.ALPHA, False, False, depends_on=_DRA),
+        Gate(
+            NODE_ALLOCATABLE_RESOURCES,
+            Stage.ALPHA,
+            False,
+            False,
+            depends_on=_DRA,
+            is_implemented=False,
+        ),
         Gate(
             OPTIONAL_NODE_OPERATIONS,
             Stage.ALPHA,
@@ -127,6 +136,7 @@ GATES: Final[Mapping[str, Gate]] = {
             False,
             False,
             depends_on=(*_DRA, GENERIC_WORKLOAD),
+            is_implemented=False,
         ),
         Gate(RESOURCE_HEALTH_STATUS, Stage.BETA, True, True, depends_on=_DRA),
         Gate(
@@ -138,7 +148,7 @@ GATES: Final[Mapping[str, Gate]] = {
         ),
         # Not DRA, but some of the gates above need them.
         Gate(NODE_DECLARED_FEATURES, Stage.BETA, True, True),
-        Gate(GENERIC_WORKLOAD, Stage.ALPHA, False, False),
+        Gate(GENERIC_WORKLOAD, Stage.ALPHA, False, False, is_implemented=False),
     )
 }
 
@@ -268,6 +278,11 @@ def locked_by_kubernetes(overrides: Mapping[str, bool]) -> list[str]:
         for name, value in overrides.items()
         if (gate := GATES.get(name)) is not None and gate.locked and value != gate.default
     ]
+
+
+def not_implemented(gates: FeatureGates) -> list[str]:
+    """The gates that are on and that allot does not implement."""
+    return [gate.name for gate in GATES.values() if gate.name in gates and not gate.is_implemented]
 
 
 def _switch_off_own_defaults(state: dict[str, bool], not_asked_for: set[str]) -> set[str]:

@@ -50,7 +50,7 @@ def gates_from_option(
 ) -> FeatureGates:
     """The gates of `--feature-gates` under these rules; without rules, under `seeds`.
 
-    Warns about those that Kubernetes v1.38 has locked.
+    Warns about those that Kubernetes v1.38 has locked, and about those that allot does not implement.
     """
     try:
         overrides = features.parse_feature_gates(text)
@@ -59,4 +59,9 @@ def gates_from_option(
         raise CommandError(f"--feature-gates: {error}") from None
     for name in features.locked_by_kubernetes(overrides) if warns else ():
         click.echo(f"warning: Kubernetes v1.38 cannot switch off feature gate {name}", err=True)
+    for name in features.not_implemented(gates) if warns else ():
+        click.echo(
+            f"warning: feature gate {name} is on, but allot does not implement it: at most its fields are stored",
+            err=True,
+        )
     return gates

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
+import click
 import msgspec
 
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
@@ -25,10 +26,17 @@ def answer_vectors(*, jsonl: bool, texts: str | None, rules: RuleSet | None, fil
         texts = kind_of_texts(lines)
     answerer = VectorAnswerer(texts=texts, rules=rules or RuleSet.V1_38)
     failed = False
+    read_as = ""
     for line in lines:
         if not line.strip():
             continue
         answer = answerer.answer(line)
+        if answerer.texts_read_as != read_as:
+            read_as = answerer.texts_read_as
+            click.echo(
+                f"note: reading the texts as {read_as}; --texts or the key texts of a line says which they are",
+                err=True,
+            )
         failed = failed or "not a vector" in str(answer.get("error", ""))
         if rules is RuleSet.SEEDS:
             answer["rules"] = rules

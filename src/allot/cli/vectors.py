@@ -67,6 +67,7 @@ class Vector(ApiObject, frozen=True):
     classes: tuple[Raw, ...] | None = None
     items: tuple[str, ...] | None = None
     op: str = ""
+    texts: str = ""
     s: str = ""
     a: str = ""
     b: str = ""
@@ -81,8 +82,8 @@ _decoder: Final = msgspec.json.Decoder(Vector)
 class VectorAnswerer:
     """Answers vectors one after the other.
 
-    Texts of quantities and of versions come in lines that look alike; which they are is told by the
-    lines before, unless `texts` says it.
+    Texts of quantities and of versions come in lines that look alike. The key `texts` of a line says which they
+    are, or the argument `texts`; otherwise the lines so far decide, and `texts_read_as` is what they decided.
     """
 
     def __init__(
@@ -95,6 +96,8 @@ class VectorAnswerer:
         self._expressions = expressions or CelChecker()
         self._texts = texts
         self._seen_texts = "quantity"
+        self.texts_read_as = ""
+        """What the last `parse` or `cmp` line was read as without having been told; empty if none was."""
 
     def answer(self, line: bytes) -> Answer:
         """The answer to one input line; what is wrong with the line itself goes into `error`."""
@@ -123,9 +126,14 @@ class VectorAnswerer:
         return {"error": "not a vector: no operation, to, classes, op or object"}
 
     def _number(self, vector: Vector) -> Answer:
-        if self._texts is None:
+        if vector.texts not in ("", "quantity", "semver"):
+            return {"error": f"not a vector: texts {vector.texts!r} is not quantity or semver"}
+        told = vector.texts or self._texts
+        if told is None:
             self._seen_texts = _kind_of_texts(vector, self._seen_texts)
-        if (self._texts or self._seen_texts) == "semver":
+            if vector.op in ("parse", "cmp"):
+                self.texts_read_as = self._seen_texts
+        if (told or self._seen_texts) == "semver":
             return _semver(vector)
         return _quantity(vector)
 

@@ -282,6 +282,29 @@ def test_validate_answers_line_by_line() -> None:
     assert "parseError" in forced
 
 
+def test_validate_takes_and_says_what_texts_are() -> None:
+    """A pipe cannot be read ahead: each line says what its texts are, or the command does."""
+    told = '{"op":"parse","s":"1","texts":"semver"}\n{"op":"parse","s":"1.2.3","texts":"quantity"}'
+    wrong = '{"op":"parse","s":"1","texts":"number"}'
+
+    said = subprocess.run(
+        [sys.executable, "-c", "from allot.cli.main import run; run()", "validate", "--jsonl"],
+        input=f'{told}\n{wrong}\n{{"op":"parse","s":"1"}}\n{{"op":"parse","s":"1.2.3"}}\n',
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    first, second, third, fourth, fifth = map(json.loads, said.stdout.splitlines())
+    assert first["parseError"] == "No Major.Minor.Patch elements found"
+    assert "quantities must match" in second["error"]
+    assert third["error"] == "not a vector: texts 'number' is not quantity or semver"
+    assert (fourth["canonical"], fifth["major"]) == ("1", 1)
+    notes = [line.split(";")[0] for line in said.stderr.splitlines()]
+    assert notes == ["note: reading the texts as quantity", "note: reading the texts as semver"]
+
+
 BAD_INPUT = {
     "truncated-json": b'{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","spec":{"devi',
     "tabs": b"apiVersion: v1\nkind: Pod\nspec:\n\tcontainers: []\n",

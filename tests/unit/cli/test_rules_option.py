@@ -210,3 +210,31 @@ def test_cel() -> None:
     said = json.loads(run("cel", "--jsonl", "--rules", "seeds", given="{}").output)["rules"]
 
     assert said == "seeds"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        pytest.param("", [], id="defaults"),
+        pytest.param("DRAResourcePoolStatus=true", [], id="implemented"),
+        pytest.param(
+            "DRANodeAllocatableResources=true",
+            ["DRANodeAllocatableResources"],
+            id="node-allocatable-resources",
+        ),
+        pytest.param(
+            "GenericWorkload=true,DRAWorkloadResourceClaims=true",
+            ["DRAWorkloadResourceClaims", "GenericWorkload"],
+            id="workloads",
+        ),
+        pytest.param("DRANodeAllocatableResources=false", [], id="off"),
+    ],
+)
+def test_gates_without_implementation_are_named(
+    text: str, named: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gates_from_option(text)
+
+    warnings = capsys.readouterr().err.splitlines()
+    assert [line.split()[3] for line in warnings] == named
+    assert all("does not implement it" in line for line in warnings)

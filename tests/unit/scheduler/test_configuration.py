@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
+from allot.features import SCHEDULER_FILTER_TIMEOUT, with_overrides
 from allot.scheduler.configuration import (
     DEFAULT_WEIGHTS,
     ConfigurationError,
@@ -374,3 +375,14 @@ def test_durations(text: Any, seconds: float) -> None:
 def test_invalid_durations(text: Any) -> None:
     with pytest.raises(ConfigurationError, match="x: "):
         duration_seconds(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("is_on", "expected"), [pytest.param(True, 3.0, id="on"), pytest.param(False, 0.0, id="off")]
+)
+def test_the_filter_timeout_has_a_gate(is_on: bool, expected: float) -> None:
+    gates = with_overrides({SCHEDULER_FILTER_TIMEOUT: is_on})
+
+    args = read_dynamic_resources_args({"filterTimeout": "3s"}, gates)
+
+    assert args.filter_timeout_seconds == expected

@@ -15,7 +15,7 @@ from allot.rules import RuleSet
 @click.option(
     "--texts",
     type=click.Choice(["quantity", "semver"]),
-    help="What `parse` and `cmp` lines are about; detected from the lines by default.",
+    help="What `parse` and `cmp` lines without a key `texts` are about; detected from the lines by default.",
 )
 @rules_option(RuleSet.V1_38)
 @click.argument("file", type=click.File("rb"), default="-")

@@ -7,7 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 from allot.api.claims import ResourceClaim
-from allot.features import BINDING_CONDITIONS, DEVICE_STATUS, EXTENDED_RESOURCE, FeatureGates
+from allot.features import (
+    BINDING_CONDITIONS,
+    DEFAULTS,
+    DEVICE_STATUS,
+    EXTENDED_RESOURCE,
+    SCHEDULER_FILTER_TIMEOUT,
+    FeatureGates,
+)
 from allot.rules import AVOID_FAILED_DEVICES, RELEASE_WAITING_PODS_WHEN_OFF
 from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.plugin_args import ConfigurationError, duration_seconds
@@ -35,7 +42,7 @@ from allot.scheduler.state.pods import PodInfo
 
 def dynamic_resources(args: Mapping[str, Any], handle: Handle) -> ClaimFilter:
     """The plugin; only its filters and scores if the handle has no client."""
-    read = read_dynamic_resources_args(args)
+    read = read_dynamic_resources_args(args, handle.gates)
     if handle.client is None:
         return _claim_filter(read, handle)
     client = handle.client
@@ -137,8 +144,13 @@ def _claims_of_extended_resources(
     return found
 
 
-def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs:
-    """The arguments of DynamicResources; `ConfigurationError` for values out of range."""
+def read_dynamic_resources_args(
+    args: Mapping[str, Any], gates: FeatureGates = DEFAULTS
+) -> DynamicResourcesArgs:
+    """The arguments of DynamicResources; `ConfigurationError` for values out of range.
+
+    Without the gate DRASchedulerFilterTimeout nothing limits the search on a node.
+    """
     known = DynamicResourcesArgs()
     path = "DynamicResourcesArgs"
     filter_seconds, binding_seconds, prefers_ready = known
@@ -146,6 +158,8 @@ def read_dynamic_resources_args(args: Mapping[str, Any]) -> DynamicResourcesArgs
         filter_seconds = duration_seconds(args["filterTimeout"], f"{path}.filterTimeout")
         if filter_seconds < 0:
             raise ConfigurationError(f"{path}.filterTimeout: must be zero or positive")
+    if SCHEDULER_FILTER_TIMEOUT not in gates:
+        filter_seconds = 0.0
     if args.get("bindingTimeout") is not None:
         binding_seconds = duration_seconds(args["bindingTimeout"], f"{path}.bindingTimeout")
         if binding_seconds < 1:

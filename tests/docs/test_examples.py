@@ -19,6 +19,8 @@ CONFIGURATIONS = {
     EXAMPLES / "scheduler-plugin" / "scheduler.yaml",
 }
 """Files that are no objects of the API."""
+NOT_CHECKED = {EXAMPLES / "driver" / "node.yaml"}
+"""Files with objects of other kinds only, which lint skips."""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ def test_example_is_valid(path: Path) -> None:
     report = Linter(features.DEFAULTS).check(read_manifests([str(path)]))
 
     assert report.findings == []
-    assert report.checked
+    assert report.checked or path in NOT_CHECKED
 
 
 @pytest.mark.parametrize("kep", ["4816", "5007", "5075", "5677", "6080"])

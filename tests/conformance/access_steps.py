@@ -670,7 +670,7 @@ NOT_RECORDED = frozenset(
     (
         "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "autoscaling",
         "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "networking.k8s.io", "storagemigration.k8s.io",
-        "componentstatuses", "attach", "ephemeralcontainers", "exec", "log", "portforward",
+        "componentstatuses", "attach", "ephemeralcontainers", "exec", "log", "portforward", "resize",
     )
 )  # fmt: skip
 """Groups, resources and subresources that were added after the answers were recorded."""

@@ -96,7 +96,7 @@ def test_the_go_driver(tmp_path: Path, plugin_dir: Path) -> None:
             assert device.startswith(f"{DRIVER}/")
             assert shown["c"]["env"]
             known_before = prepared_claims(paths)
-            assert known_before == set(checkpointed_claims(paths))
+            site.until(lambda: known_before == set(checkpointed_claims(paths)), "the checkpoint")
             driver.kill()  # its pods run on, and its slices disappear
             driver.wait(WAIT_SECONDS)
             site.until(lambda: not is_published(site), "the wipe")
@@ -110,7 +110,7 @@ def test_the_go_driver(tmp_path: Path, plugin_dir: Path) -> None:
                 site.gone("Pod", name)
             # What it prepared before it was killed it does not know any more, and leaves.
             assert prepared_claims(paths) == known_before
-            assert checkpointed_claims(paths) == {}
+            site.until(lambda: not checkpointed_claims(paths), "the checkpoint")
         finally:
             driver.kill()
             driver.wait(WAIT_SECONDS)

@@ -1,28 +1,90 @@
-"""Apply manifests to a cluster."""
+"""Apply manifests to a cluster, and restore objects of another one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from allot.cli.errors import CommandError
-from allot.cli.manifests import read_all
+from allot.cli.manifests import CLONE_KIND, Manifest, read_all
 
 if TYPE_CHECKING:
+    from allot.client.apply import RefusedError, UnknownKindError
     from allot.client.client import Client
+    from allot.client.restore import Restored
 
 
-async def apply_manifests(client: Client, sources: Sequence[str]) -> int:
-    """Number of objects applied; `CommandError` for the first that cannot be read or is refused.
+class StartObjects(NamedTuple):
+    """Objects that a cluster starts with."""
 
-    Nothing is written before everything has been read.
-    """
+    dumped: Sequence[Manifest] = ()
+    """Objects of another cluster, restored before any component runs."""
+    written: Sequence[Manifest] = ()
+    """Manifests as people write them, applied when the cluster is ready."""
+
+    @property
+    def configuration(self) -> Manifest | None:
+        """How a cloned cluster is configured."""
+        return next((each for each in self.dumped if each.kind == CLONE_KIND), None)
+
+    @classmethod
+    def read(cls, sources: Sequence[str], clone: str | None = None) -> Self:
+        """What is in these files, and in a clone; `CommandError` for the first that cannot be read."""
+        from allot.client.restore import is_dumped
+
+        manifests = read_all(sources)
+        dumped = [each for each in manifests if is_dumped(each.data)]
+        written = [each for each in manifests if not is_dumped(each.data)]
+        if clone is not None:
+            found = read_all([clone])
+            if not found or found[0].kind != CLONE_KIND:
+                raise CommandError(
+                    f"--from: {clone} is not written by allot clone; -f loads other files"
+                )
+            dumped = [*found, *dumped]
+        return cls(dumped, written)
+
+
+async def restore_objects(client: Client, dumped: Sequence[Manifest]) -> Restored:
+    """Restore objects with their status; `CommandError` for the first that is refused."""
+    from allot.client.apply import RefusedError
+    from allot.client.restore import restore
+
+    dumped = [each for each in dumped if each.kind != CLONE_KIND]
+    prepared = [_simulated(each.data) for each in dumped]
+    by_document = dict(zip(map(id, prepared), dumped, strict=True))
+    try:
+        return await restore(client, prepared)
+    except RefusedError as error:
+        raise _refused(by_document[id(error.document)], error) from error
+
+
+def _simulated(document: dict[str, Any]) -> dict[str, Any]:
+    """A node with the label of simulated nodes: no kubelet of its own runs here."""
+    from allot.kubelet.settings import SIMULATED_LABEL
+
+    if document.get("kind") != "Node" or document.get("apiVersion") != "v1":
+        return document
+    metadata = document.get("metadata") or {}
+    labels = {**(metadata.get("labels") or {}), SIMULATED_LABEL: "true"}
+    return {**document, "metadata": {**metadata, "labels": labels}}
+
+
+async def apply_manifests(client: Client, manifests: Sequence[Manifest]) -> int:
+    """Number of objects applied; `CommandError` for the first that is refused."""
     from allot.client.apply import RefusedError, UnknownKindError, apply
 
-    manifests = read_all(sources)
     try:
         await apply(client, [manifest.data for manifest in manifests])
     except (RefusedError, UnknownKindError) as error:
-        source = next(each.source for each in manifests if each.data is error.document)
-        raise CommandError(f"{source}: {error}") from error
+        manifest = next(each for each in manifests if each.data is error.document)
+        raise _refused(manifest, error) from error
     return len(manifests)
+
+
+def _refused(manifest: Manifest, error: RefusedError | UnknownKindError) -> CommandError:
+    """The error with the file and the object."""
+    text = str(error)
+    if manifest.name and manifest.name not in text:
+        text = f"{manifest.kind}/{manifest.name}: {text}"
+    return CommandError(f"{manifest.source}: {text}")

@@ -19,7 +19,7 @@ def gates_of_cluster(
     """The cluster's gates with those of the command line; `CommandError` if they do not go together."""
     rules = rules_of_cluster(snapshot, source, asked)
     checked = gates_from_option(option, rules)
-    if source.files:
+    if source.files and not snapshot.server_version:
         return ClusterGates(checked, rules)
     overrides = features.parse_feature_gates(option)
     try:

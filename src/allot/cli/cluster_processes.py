@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -78,19 +78,25 @@ def _common(asked: ClusterOptions) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def running_processes(asked: ClusterOptions) -> AsyncIterator[tuple[str, Client]]:
-    """All components, each restarted if it ends. The API server stops last."""
+async def running_processes(
+    asked: ClusterOptions, prepare: Callable[[Client], Awaitable[None]]
+) -> AsyncIterator[tuple[str, Client]]:
+    """All components, each restarted if it ends. `prepare` fills the API server before the others start.
+
+    The API server stops last.
+    """
     from allot.client.connection import connect
 
     async with AsyncExitStack() as stack:
         server = _Process(api_server_command(asked))
         stack.push_async_callback(server.stop, SERVER_STOP_SECONDS)
         await server.start()
+        client = connect(asked.data_dir / KUBECONFIG, user_agent="allot-up")
+        stack.push_async_callback(client.close)
+        await prepare(client)
         others = [_Process(command) for command in other_commands(asked)]
         stack.push_async_callback(_stop_all, others)
         await asyncio.gather(*(process.start() for process in others))
-        client = connect(asked.data_dir / KUBECONFIG, user_agent="allot-up")
-        stack.push_async_callback(client.close)
         yield server.first_line.split()[3].rstrip(","), client
 
 

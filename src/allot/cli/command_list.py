@@ -35,6 +35,7 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
             "simulate", "Schedule what is in files, also in virtual time", "questions.md"
         ),
         ListedCommand("plan", "Check manifests before they are applied", "questions.md"),
+        ListedCommand("clone", "Write a cluster to a file, to run it elsewhere", "questions.md"),
         ListedCommand("lint", "Check manifests and hardware files", "lint.md"),
         ListedCommand("cel", "Try a CEL expression on devices", "cli.md"),
     ),

@@ -13,9 +13,19 @@ from allot.public.errors import ManifestError
 from allot.public.manifest_files import SourceFile, readable
 from allot.public.manifest_files import read_files as read_named_files
 
-__all__ = ["Manifest", "SourceFile", "Unreadable", "read_all", "read_files", "read_manifests"]
+__all__ = [
+    "CLONE_KIND",
+    "Manifest",
+    "SourceFile",
+    "Unreadable",
+    "read_all",
+    "read_files",
+    "read_manifests",
+]
 
 STDIN: Final = "<stdin>"
+CLONE_KIND: Final = "ClusterClone"
+"""The item of a clone that says how the cluster is configured."""
 
 
 def read_manifests(sources: Iterable[str]) -> Iterator[Manifest | Unreadable]:

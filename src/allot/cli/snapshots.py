@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allot.cli.errors import CommandError
-from allot.cli.manifests import read_all
+from allot.cli.manifests import CLONE_KIND, Manifest, read_all
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
 from allot.client.options import Scope
 from allot.client.resources import Resource
+from allot.client.server_gates import ServerGates
 from allot.client.snapshot import Snapshot
 from allot.public import cluster_gates
 from allot.public.errors import ClusterError, ManifestError
@@ -62,8 +63,8 @@ def take(
 
 
 def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
-    """The rules asked for, those of the cluster, or `seeds` for files."""
-    if source.files:
+    """The rules asked for, those of the cluster or its clone, or `seeds` for other files."""
+    if source.files and not snapshot.server_version:
         return asked or RuleSet.SEEDS
     return cluster_gates.rules_of_cluster(snapshot, asked)
 
@@ -87,6 +88,20 @@ def snapshot_of_files(files: Sequence[str], resources: Resources) -> Snapshot:
     """The objects of these kinds in files; `CommandError` for what cannot be read."""
     manifests = read_all(files)
     try:
-        return objects_in(manifests, resources)
+        snapshot = objects_in(manifests, resources)
     except ManifestError as error:
         raise CommandError(str(error)) from None
+    for manifest in manifests:
+        if manifest.kind == CLONE_KIND:
+            snapshot.server_version, snapshot.gates = clone_configuration(manifest)
+    return snapshot
+
+
+def clone_configuration(manifest: Manifest) -> tuple[str, ServerGates]:
+    """The version, gates and rules of a cloned cluster; `CommandError` if they cannot be read."""
+    from allot.questions.cluster_clone import read_configuration
+
+    try:
+        return read_configuration(manifest.data)
+    except ValueError as error:
+        raise CommandError(f"{manifest.source}: {CLONE_KIND}: {error}") from None

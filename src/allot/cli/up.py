@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from allot.cli.apply import StartObjects, apply_manifests, restore_objects
 from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.cluster_waiting import WAIT_SECONDS, wait_until_settled
@@ -32,11 +33,12 @@ from allot.cli.last_start import (
     write_last_start,
 )
 from allot.cli.linked_components import LinkedComponents
-from allot.cli.manifests import read_all
+from allot.cli.manifests import Manifest, read_all
 from allot.cli.merged_kubeconfig import merge_kubeconfig
 from allot.cli.nodes import load_all
 from allot.cli.scheduler import load_configuration
 from allot.cli.signals import stopped_by_signals
+from allot.cli.snapshots import clone_configuration
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -74,8 +76,16 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(allow_dash=True),
     metavar="FILE|DIR",
-    help="Apply these manifests when the cluster is ready. With Nodes or ResourceSlices among them, "
-    "no other hardware is the default.",
+    help="Apply these manifests when the cluster is ready. What kubectl get -o yaml prints is restored with its "
+    "status. With Nodes or ResourceSlices among them, no other hardware is the default.",
+)
+@click.option(
+    "--from",
+    "clone",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Start as the cluster that `allot clone` wrote to this file: its nodes, devices and claims, and its pods "
+    "where they ran. No other hardware is the default.",
 )
 @click.option(
     "-d", "--detach", is_flag=True, help="Return when it is ready; `allot down` stops it."
@@ -128,6 +138,7 @@ def up(
     hardware: tuple[str, ...],
     empty: bool,
     manifests: tuple[str, ...],
+    clone: str | None,
     detach: bool,
     wait: bool,
     merge_kubeconfig: bool,
@@ -160,12 +171,14 @@ def up(
     if hardware and (no_nodes or empty):
         option = "--no-nodes" if no_nodes else "--empty"
         raise CommandError(f"--hardware needs simulated nodes: leave out {option}")
+    objects = StartObjects.read(manifests, clone)
+    feature_gates, rules = _of_clone(objects, feature_gates, rules)
     asked = ClusterOptions(
         data_dir=data_dir,
         port=port,
         storage=storage,
         hardware=_hardware(
-            data_dir, hardware, manifests, has_default=not (empty or no_nodes or all_nodes)
+            data_dir, hardware, manifests, has_default=not (empty or no_nodes or all_nodes or clone)
         ),
         scheduler_config=scheduler_config,
         feature_gates=feature_gates,
@@ -189,7 +202,7 @@ def up(
     if plugin_dir is not None and no_nodes:
         raise CommandError("--plugin-dir needs simulated nodes: leave out --no-nodes")
     load_all(asked.hardware)  # says what is wrong
-    request = UpRequest(asked, manifests, separate, merge_kubeconfig, detach or wait, wait, started)
+    request = UpRequest(asked, objects, separate, merge_kubeconfig, detach or wait, wait, started)
     if request.detach:
         return run_detached(data_dir, partial(_start, request))
     _start(request, Terminal())
@@ -200,12 +213,34 @@ class UpRequest(NamedTuple):
     """What `allot up` was asked for."""
 
     cluster: ClusterOptions
-    manifests: tuple[str, ...]
+    objects: StartObjects
     separate: bool
     merge_kubeconfig: bool
     detach: bool
     wait: bool
     started: float
+
+
+def _of_clone(
+    objects: StartObjects, feature_gates: str, rules: RuleSet | None
+) -> tuple[str, RuleSet | None]:
+    """Feature gates and rules: those of the command line, or of the cloned cluster."""
+    manifest = objects.configuration
+    if manifest is None:
+        return feature_gates, rules
+    from allot.client.snapshot import Snapshot
+    from allot.features import GATES, Stage
+    from allot.public.cluster_gates import rules_of_cluster
+
+    cluster = Snapshot()
+    cluster.server_version, cluster.gates = clone_configuration(manifest)
+    states = {
+        name: state
+        for name, state in cluster.gates.states.items()
+        if name in GATES and GATES[name].stage is not Stage.GA
+    }
+    known = ",".join(f"{name}={str(state).lower()}" for name, state in states.items())
+    return feature_gates or known, rules_of_cluster(cluster, rules)
 
 
 def _hardware(
@@ -249,15 +284,15 @@ async def _run(request: UpRequest, announcer: Announcer) -> None:
 
 async def _work(request: UpRequest, announcer: Announcer) -> None:
     """Run the cluster until cancelled."""
-    from allot.cli.apply import apply_manifests
     from allot.cli.cluster_processes import running_processes
 
     asked = request.cluster
     announcer.progress(starting_line(asked))
-    running = running_processes(asked) if request.separate else _running_pair(asked, announcer)
-    async with running as (url, client):
-        if request.manifests:
-            count = await apply_manifests(client, request.manifests)
+    prepare = partial(_restore, request.objects.dumped, announcer)
+    run = running_processes if request.separate else partial(_running_pair, announcer)
+    async with run(asked, prepare) as (url, client):
+        if request.objects.written:
+            count = await apply_manifests(client, request.objects.written)
             announcer.progress(f"  {count} objects applied")
         if asked.has_nodes:
             write_last_start(asked.data_dir, LastStart(asked.hardware, asked.storage))
@@ -271,11 +306,23 @@ async def _work(request: UpRequest, announcer: Announcer) -> None:
         await asyncio.Event().wait()
 
 
+async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Client) -> None:
+    """Fill the API server before the other components run."""
+    if not dumped:
+        return
+    done = await restore_objects(client, dumped)
+    existing = f", {done.existing} exist already" if done.existing else ""
+    announcer.progress(f"  {done.created} objects restored{existing}")
+    if done.unknown:
+        kinds = ", ".join(done.unknown)
+        click.echo(f"left out, because allot does not serve them: {kinds}", err=True)
+
+
 @asynccontextmanager
 async def _running_pair(
-    asked: ClusterOptions, announcer: Announcer
+    announcer: Announcer, asked: ClusterOptions, prepare: Callable[[Client], Awaitable[None]]
 ) -> AsyncIterator[tuple[str, Client]]:
-    """The API server in this process, all other components in a second one."""
+    """The API server in this process, all other components in a second one, which starts after `prepare`."""
     from allot.apiserver.audit.policy import AuditPolicyError
     from allot.apiserver.auth.authentication import TokenFileError
     from allot.apiserver.auth.credentials import CredentialError
@@ -296,12 +343,13 @@ async def _running_pair(
             announcer.progress(f"  API server: {running.url}")
             stack.push_async_callback(components.stop)  # before the server does
             token = running.credentials.admin_token
+            client = Client(InProcessTransport(running.server.app, token, "allot-up"))
+            stack.push_async_callback(client.close)
+            await prepare(client)
             components.connect(running.server.app)
             for name in ("scheduler", "controllers", "nodes"):
                 running.server.metrics.others[name] = partial(components.metrics, name)
             await components.ready()
-            client = Client(InProcessTransport(running.server.app, token, "allot-up"))
-            stack.push_async_callback(client.close)
             yield running.url, client
     except StorageError as error:
         raise storage_error(error) from error

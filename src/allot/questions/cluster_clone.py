@@ -47,7 +47,7 @@ def clone_cluster(
 ) -> Iterator[dict[str, Any]]:
     """The objects with the fields that scheduling reads, as JSON values.
 
-    `salt` is part of the hash of driver parameters, so that nobody can test guesses of them.
+    `salt` is part of the hash of driver parameters, so that guesses of them cannot be tested.
     """
     names = _Names(objects) if anonymize else None
     reduction = _Reduction(names, salt)

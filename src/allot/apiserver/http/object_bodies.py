@@ -38,6 +38,7 @@ from allot.apiserver.http.requests import (
 )
 from allot.apiserver.http.routes import Target
 from allot.apiserver.pacing import LARGE, SLOW, release_interpreter
+from allot.apiserver.watch_cache.codec import PartialCodec
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.validation.fields import FieldPath, invalid
 
@@ -141,18 +142,29 @@ class ObjectBodies:
         Only what the patch touches is decoded. If anything is wrong with it, that is told about the whole object.
         """
         codec = codec_for(target.resource)
-        if patch.parts is not None and codec.has_parts(patch.parts, target.version):
-            read = self._read_parts(patch, patch.parts, old, target, stored_size)
+        parts, version = patch.parts, target.version
+        if (
+            parts is not None
+            and isinstance(codec, PartialCodec)
+            and codec.has_parts(parts, version)
+        ):
+            read = self._read_parts(patch, parts, codec, old, target, stored_size)
             if read is not None:
                 return read
-        body = patch.applied_to(codec.document(old, target.version))
+        body = patch.applied_to(codec.document(old, version))
         return self._read_whole(body, old, target, options)
 
     def _read_parts(
-        self, patch: Patch, names: Collection[str], old: Any, target: Target, stored_size: int
+        self,
+        patch: Patch,
+        names: Collection[str],
+        codec: PartialCodec,
+        old: Any,
+        target: Target,
+        stored_size: int,
     ) -> ReadBody | None:
         """`old` with the fields that a patch touches; None if it cannot be applied, or has a mistake."""
-        version, codec = target.version, codec_for(target.resource)
+        version = target.version
         try:
             body = patch.applied_to(codec.parts(old, names, version))
             if len(body) + stored_size > MAX_VALUES:

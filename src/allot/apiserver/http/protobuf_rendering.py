@@ -23,7 +23,7 @@ from allot.apiserver.http.responses import Response
 from allot.apiserver.pacing import LARGE, Pacer, Workers
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange
-from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 COST: Final = 2

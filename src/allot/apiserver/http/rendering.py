@@ -17,7 +17,7 @@ from allot.apiserver.printers.ages import human_age
 from allot.apiserver.printers.column import Column, Table
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange, event_line
-from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject, type_head, with_type
 
 META: Final = "meta.k8s.io"

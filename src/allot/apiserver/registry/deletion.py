@@ -14,7 +14,7 @@ from allot.apiserver.kinds.custom_resource_definition import terminate as termin
 from allot.apiserver.kinds.namespace import terminate
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.codec import Codec
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

@@ -36,7 +36,8 @@ from allot.apiserver.registry.write_pipeline import (
     pipeline_for,
 )
 from allot.apiserver.watch_cache.caches import Caches
-from allot.apiserver.watch_cache.codecs import Codec, storage_codec
+from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.client.clock import wall_clock

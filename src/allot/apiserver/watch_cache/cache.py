@@ -15,7 +15,7 @@ from typing import Final
 
 from allot.api.protobuf.envelope import in_envelope, watch_event
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.watch_cache.codecs import Codec
+from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
 from allot.apiserver.watch_cache.window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget

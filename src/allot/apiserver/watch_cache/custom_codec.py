@@ -23,7 +23,8 @@ from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.strictness import errors_of_type
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import type_named
-from allot.apiserver.watch_cache.codecs import Codec, with_lists
+from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.codecs import with_lists
 from allot.validation.fields import FieldPath, invalid
 from allot.validation.structural.defaulting import with_defaults, without_nulls
 from allot.validation.structural.pruning import prune

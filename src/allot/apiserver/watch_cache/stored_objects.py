@@ -6,7 +6,8 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from allot.api.base import replace
-from allot.apiserver.watch_cache.codecs import METADATA_HEAD, Codec
+from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.codecs import METADATA_HEAD
 from allot.apiserver.watch_cache.representations import DECODED_FACTOR, REPRESENTATIONS
 from allot.storage.interface import Entry
 

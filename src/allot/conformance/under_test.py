@@ -59,7 +59,7 @@ class RunningDriver:
     async def start(self, instance: str) -> None: ...
 
     async def kill(self, instance: str) -> None:
-        raise NotImplementedError
+        raise AssertionError("checks that kill the driver need one that can be restarted")
 
     async def stop(self, instance: str) -> str:
         return ""

@@ -11,6 +11,7 @@ EvictPod       deleted as by the eviction API, within disruption budgets
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -73,14 +74,14 @@ class ChangeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(ABC):
     """One change. `text` is as it was asked for."""
 
     text: str
 
+    @abstractmethod
     def apply(self, model: ClusterModel) -> Iterator[str]:
         """Make the change. Notes about what could not be done."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

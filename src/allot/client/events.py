@@ -194,6 +194,7 @@ class ComponentRecorder:
         related: ObjectReference | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
+        """Record an event about an object. Never blocks or raises."""
         more = tuple((annotations or {}).items())
         event = Event(
             regarding, type_, reason, action, shortened(note), self._source, related, more
@@ -216,7 +217,8 @@ class EventRecorder:
         limit = RequestLimit(limits.writes_per_second, limits.writes_at_once)
         self._client = with_limit(client, limit)
         self._clock = client.clock
-        self._source = EventSource(controller, instance[:INSTANCE_LIMIT])
+        self.event = self.for_component(controller, instance).event
+        """Records an event in the name of the component itself."""
         self._limits = limits
         self._series: OrderedDict[Event, _Series] = OrderedDict()
         self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
@@ -236,23 +238,6 @@ class EventRecorder:
         """Events suppressed by the spam filter."""
 
     # --- recording ---
-
-    def event(
-        self,
-        regarding: ObjectReference,
-        type_: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: ObjectReference | None = None,
-        annotations: Mapping[str, str] | None = None,
-    ) -> None:
-        """Record an event about an object. Never blocks or raises."""
-        more = tuple((annotations or {}).items())
-        event = Event(
-            regarding, type_, reason, action, shortened(note), self._source, related, more
-        )
-        self.record(event)
 
     def for_component(self, component: str, instance: str = "") -> ComponentRecorder:
         """The same recorder, in the name of another component."""

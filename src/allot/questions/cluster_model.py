@@ -43,13 +43,9 @@ from allot.questions.new_pods import (
     with_claim_names,
 )
 from allot.questions.observed_cluster import ObservedCluster
+from allot.questions.placements import Placement, bound_pod
 from allot.questions.quota_model import QuotaModel
-from allot.questions.scheduling_simulator import (
-    Failure,
-    Placement,
-    SchedulingSimulator,
-    bound_pod,
-)
+from allot.questions.scheduling_simulator import Failure, SchedulingSimulator
 from allot.questions.workload_model import (
     SCALED_DOWN,
     WorkloadModel,

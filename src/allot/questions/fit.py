@@ -21,8 +21,9 @@ from allot.client.snapshot import Snapshot
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.obstacles import obstacle
+from allot.questions.placements import Placement
 from allot.questions.pod_templates import PodTemplate, claim_templates_into
-from allot.questions.scheduling_simulator import Placement, SchedulingSimulator
+from allot.questions.scheduling_simulator import SchedulingSimulator
 from allot.scheduler.framework.status import Status
 from allot.scheduler.plugins.registry import IN_TREE
 from allot.scheduler.state.nodes import NodeInfo

@@ -15,13 +15,13 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.decoding import to_builtin
 from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.questions.observed_cluster import ObservedCluster
+from allot.questions.placements import Placement, bound_pod, created_claim
 from allot.scheduler.configuration import ProfileConfiguration
 from allot.scheduler.core.binding_cycle import run_reserve_and_permit
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
@@ -50,26 +50,11 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     claims_of,
     is_reserved_for,
 )
-from allot.scheduler.plugins.dynamic_resources.pod_extension import (
-    UNCREATED_CLAIM_NAME,
-    claim_to_create,
-)
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.pods import PodInfo
 from allot.validation.claim_status import MAX_CONSUMERS
 
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
-
-
-class Placement(NamedTuple):
-    """A pod that got a node."""
-
-    pod: PodInfo
-    node_name: str
-    claims: tuple[ResourceClaim, ...]
-    """All its claims, allocated and reserved for it."""
-    waits: bool
-    """Whether its devices must be made ready before it is bound (KEP-5007)."""
 
 
 class Failure(NamedTuple):
@@ -368,7 +353,7 @@ class SchedulingSimulator(StaticScheduler):
                     return None
                 decided = reserved(with_finalizer(decided), pod, None, None)
             found.append(decided)
-        found += (_created(claim, pod) for claim in allocated.values())
+        found += (created_claim(claim, pod) for claim in allocated.values())
         return tuple(found)
 
     # --- no node fits ---
@@ -471,31 +456,6 @@ class SchedulingSimulator(StaticScheduler):
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 _TOO_MANY: Final = f"a claim of the pod is reserved for {MAX_CONSUMERS} pods already"
-
-
-def bound_pod(placement: Placement) -> Pod:
-    """The pod with its node, and the claim for its extended resources in its status."""
-    pod = placement.pod.pod.with_value(placement.node_name, "spec", "nodeName")
-    extended = next((each for each in placement.claims if _is_extended(each)), None)
-    if extended is not None:
-        told = {"resourceClaimName": extended.metadata.name, "requestMappings": []}
-        pod = pod.with_value(told, "status", "extendedResourceClaimStatus")
-    return pod
-
-
-def _is_extended(claim: ResourceClaim) -> bool:
-    return claim.metadata.uid.endswith(_EXTENDED_UID)
-
-
-_EXTENDED_UID: Final = f"/{UNCREATED_CLAIM_NAME}"
-
-
-def _created(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """The claim for extended resources as it is in the API."""
-    created = claim_to_create(claim)
-    metadata = replace(created.metadata, uid=f"{pod.uid}{_EXTENDED_UID}")
-    created = replace(created, metadata=metadata)
-    return reserved(with_finalizer(created), pod, claim.status.allocation, None)
 
 
 def _age(pod: Pod) -> str:

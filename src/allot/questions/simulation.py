@@ -35,7 +35,7 @@ from allot.questions.cluster_model import ClusterModel
 from allot.questions.device_usage import UsageFigures
 from allot.questions.fit import alternatives_text
 from allot.questions.observed_cluster import KINDS, ObservedCluster
-from allot.questions.scheduling_simulator import Placement
+from allot.questions.placements import Placement
 from allot.questions.what_if import why_waiting
 from allot.questions.workload_model import WORKLOADS, with_defaults
 

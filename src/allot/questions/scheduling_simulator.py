@@ -9,17 +9,15 @@ are bounded by step budgets, so that the same objects give the same answer on ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
-import msgspec
-
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
-from allot.api.decoding import to_builtin
 from allot.client import resources
 from allot.client.snapshot import Snapshot
+from allot.questions.equal_pods import EqualPods, class_of
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.placements import Placement, bound_pod, created_claim
 from allot.scheduler.configuration import ProfileConfiguration
@@ -45,11 +43,7 @@ from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.claim_writes import reserved, with_finalizer
 from allot.scheduler.plugins.dynamic_resources.filter_results import PodDevices
-from allot.scheduler.plugins.dynamic_resources.pod_claims import (
-    Unusable,
-    claims_of,
-    is_reserved_for,
-)
+from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.pods import PodInfo
 from allot.validation.claim_status import MAX_CONSUMERS
@@ -89,11 +83,7 @@ class SchedulingSimulator(StaticScheduler):
         self.preempts = True
         """Whether pods may evict less important ones."""
         self.writes: ClusterWrites | None = None
-        self._tried: dict[Hashable, str] = {}
-        """Of pods that are equal for all plugins: the uid of the one that was tried and fits nowhere."""
-        self._parked: dict[Hashable, dict[str, PodInfo]] = {}
-        """The others, in order, by uid. They are tried when that one has a place or is gone."""
-        self._class_by_uid: dict[str, Hashable] = {}
+        self._equal = EqualPods()
         super().__init__(
             cluster.objects,
             cluster.configuration,
@@ -166,7 +156,7 @@ class SchedulingSimulator(StaticScheduler):
         uid = pod.metadata.uid
         self.failures.pop(uid, None)
         self.handlers.on_pod_delete(pod)
-        self._unpark(uid)
+        self._try_next_equal(uid)
 
     def put_claim(self, claim: ResourceClaim) -> None:
         """A claim was added or changed."""
@@ -185,21 +175,18 @@ class SchedulingSimulator(StaticScheduler):
     def waiting(self) -> Iterator[PodInfo]:
         """The pods without a node that a profile is responsible for."""
         yield from (queued.pod for queued in self.queue.pods())
-        for parked in self._parked.values():
-            yield from parked.values()
+        yield from self._equal
 
     @property
     def waiting_count(self) -> int:
         """The number of pods without a node."""
-        return self.queue.size + sum(map(len, self._parked.values()))
+        return self.queue.size + len(self._equal)
 
     def stop_waiting(self) -> None:
         """Forget all pods without a node."""
         for pod in list(self.waiting()):
             self.queue.delete(pod.uid)
-        self._tried.clear()
-        self._parked.clear()
-        self._class_by_uid.clear()
+        self._equal.clear()
 
     def gate_of(self, pod: PodInfo) -> str:
         """Why the pod is not tried; empty if it is."""
@@ -237,7 +224,7 @@ class SchedulingSimulator(StaticScheduler):
         if profile is None or pod.is_terminating or self.cluster.pod(pod.uid) is not None:
             self.queue.done(queued)
             return
-        if self._tried and self._park(queued):
+        if self._equal.any_tried and self._wait_for_equal(queued):
             return
         decision = self._cycles[pod.scheduler_name].decide(pod)
         match decision:
@@ -326,7 +313,7 @@ class SchedulingSimulator(StaticScheduler):
             self.put_claim(claim)
         self.queue.done(queued)
         self.failures.pop(pod.uid, None)
-        self._unpark(pod.uid)
+        self._try_next_equal(pod.uid)
         placement = Placement(pod, node_name, claims, waits)
         if self.writes is not None:
             self.writes.bind(placement)
@@ -372,58 +359,29 @@ class SchedulingSimulator(StaticScheduler):
             rejected_by=decision.rejected_by or filter_plugin_names(profile),
             pending_on=decision.pending_on,
         )
-        if not decision.is_pending and (class_ := self._class_of(pod)) is not None:
-            self._tried.setdefault(class_, pod.uid)
-            self._class_by_uid[pod.uid] = class_
+        if not decision.is_pending and (class_ := class_of(pod, self.claims.get)):
+            self._equal.set_tried(class_, pod)
 
-    # --- equal pods are tried one at a time ---
-
-    def _class_of(self, pod: PodInfo) -> Hashable | None:
-        """Equal for pods that get the same answer from all plugins; None if other pods or volumes matter."""
-        if (
-            pod.has_affinity
-            or pod.spread_constraints
-            or pod.volume_claims
-            or pod.nominated_node_name
-        ):
-            return None
-        claims = claims_of(pod, self.claims.get)
-        if isinstance(claims, Unusable):
-            return None
-        if any(claim.status.allocation or not claim.metadata.owner_references for claim in claims):
-            return None
-        specs = tuple(_encoder.encode(claim.spec) for claim in claims)
-        return pod.scheduler_name, pod.priority, pod.preemption_policy, pod.equivalence_class, specs
-
-    def _park(self, queued: QueuedPodInfo) -> bool:
-        """Set a pod aside if an equal one waits; whether it was."""
+    def _wait_for_equal(self, queued: QueuedPodInfo) -> bool:
+        """Take a pod out of the queue if an equal one waits; whether it was."""
         pod = queued.pod
-        class_ = self._class_of(pod)
-        first = self._tried.get(class_) if class_ is not None else None
+        class_ = class_of(pod, self.claims.get)
+        first = self._equal.tried(class_) if class_ is not None else None
         if first is None or first == pod.uid:
             return False
         known = self.failures.get(first)
         if known is None or first not in self.queue:
             return False
         self.queue.delete(pod.uid)
-        self._parked.setdefault(class_, {})[pod.uid] = pod
-        self._class_by_uid[pod.uid] = class_
+        self._equal.wait(class_, pod)
         self.failures[pod.uid] = known._replace(pod=pod)
         return True
 
-    def _unpark(self, uid: str) -> None:
-        """A pod is placed or gone: if it was the one that was tried, the next equal one is."""
-        class_ = self._class_by_uid.pop(uid, None)
-        parked = self._parked.get(class_, {})
-        parked.pop(uid, None)
-        if class_ is not None and self._tried.get(class_) == uid:
-            del self._tried[class_]
-            for following in list(parked)[:1]:
-                pod = parked.pop(following)
-                self._tried[class_] = following
-                self.queue.add(pod, self.clock())
-        if not parked:
-            self._parked.pop(class_, None)
+    def _try_next_equal(self, uid: str) -> None:
+        """A pod has a node or is gone: if it was the one that was tried, the next equal one is."""
+        following = self._equal.remove(uid)
+        if following is not None:
+            self.queue.add(following, self.clock())
 
     def _preempt(self, profile: Profile, pod: PodInfo, decision: NoNode) -> str:
         """Evict less important pods, if that helps; what preemption says otherwise."""
@@ -454,7 +412,6 @@ class SchedulingSimulator(StaticScheduler):
         )
 
 
-_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 _TOO_MANY: Final = f"a claim of the pod is reserved for {MAX_CONSUMERS} pods already"
 
 

@@ -42,7 +42,7 @@ def test_manifests_are_allocated_without_servers_and_clients() -> None:
     loaded = _modules_after("import allot; allot.load; allot.Allocation")
 
     assert (
-        loaded & {"aiohttp", "cryptography", "uvicorn", "prometheus_client", "rich", "click"}
+        loaded & {"httptools", "cryptography", "uvicorn", "prometheus_client", "rich", "click"}
         == set()
     )
 

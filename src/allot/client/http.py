@@ -7,30 +7,29 @@ more.
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple
-from urllib.parse import urlencode
-
-import aiohttp
-from yarl import URL
+from typing import Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
 
 from allot.client.errors import ConfigError, TransportError
+from allot.client.http_connecting import (
+    ConnectError,
+    Server,
+    open_connection,
+    proxy_authorization,
+)
+from allot.client.http_connection import ConnectionLostError, HttpConnection
+from allot.client.http_pool import ConnectionPool
 from allot.client.kubeconfig import AccessSource, ClusterAccess
 from allot.client.transport import JSON, Query, Response, Stream
 
 log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
-LARGE: Final = 1024 * 1024
-"""Larger bodies are sent in chunks, so that the event loop is not blocked."""
-CHUNK: Final = 256 * 1024
-_NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-_LOST: Final = (aiohttp.ClientError, OSError, TimeoutError)
+_REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
+"""Sent again if a connection that was used before turns out to be closed."""
 
 
 class ConnectionLimits(NamedTuple):
@@ -43,7 +42,7 @@ class ConnectionLimits(NamedTuple):
 
 
 class HttpTransport:
-    """Connections to one API server. The session is opened with the first request."""
+    """Connections to one API server. They are opened with the first request."""
 
     def __init__(
         self,
@@ -55,9 +54,11 @@ class HttpTransport:
         self._limits = limits
         self._user_agent = user_agent
         self._access: ClusterAccess | None = None
-        self._session: aiohttp.ClientSession | None = None
-        self._streams: aiohttp.ClientSession | None = None
-        self._options: dict[str, Any] = {}
+        self._server: Server | None = None
+        self._connections: ConnectionPool | None = None
+        self._streams: ConnectionPool | None = None
+        self._head = b""
+        """The headers of all requests."""
         self._refreshed_at = 0.0
         self._changing = asyncio.Lock()
 
@@ -84,21 +85,40 @@ class HttpTransport:
         content_type: str,
         headers: Mapping[str, str] | None,
     ) -> Response:
-        access = await self._current_access()
-        assert self._session is not None
-        given = self._headers(access, headers)
+        await self._current_access()
+        assert self._connections is not None
+        given = dict(headers or {})
         if body is not None:
-            given.append(("Content-Type", content_type))
-        url = _url(access, path, query)
-        data = io.BytesIO(body) if body is not None and len(body) > LARGE else body
+            given |= {"Content-Type": content_type, "Content-Length": str(len(body))}
+        elif method not in ("GET", "DELETE"):
+            given["Content-Length"] = "0"
+        head = self._request_head(method, path, query, given)
         try:
-            async with self._session.request(
-                method, url, data=data, headers=given, **self._options
-            ) as response:
-                content = await response.read()
-                return Response(response.status, response.raw_headers, content)
-        except _LOST as error:
-            raise _lost(error, url) from error
+            async with asyncio.timeout(self._limits.answer_seconds):
+                return await self._exchange(self._connections, method, head, body)
+        except ConnectionLostError as error:
+            raise self._lost(str(error)) from error
+        except TimeoutError as error:
+            raise self._lost(f"no response within {self._limits.answer_seconds:g} s") from error
+
+    async def _exchange(
+        self, pool: ConnectionPool, method: str, head: bytes, body: bytes | None
+    ) -> Response:
+        connection = await pool.acquire()
+        try:
+            code, headers = await connection.send(head, body)
+            return Response(code, headers, await connection.read())
+        except ConnectionLostError as error:
+            if not error.is_stale or method not in _REPEATABLE:
+                raise
+        finally:
+            pool.release(connection)
+        connection = await pool.acquire(new=True)
+        try:
+            code, headers = await connection.send(head, body)
+            return Response(code, headers, await connection.read())
+        finally:
+            pool.release(connection)
 
     @asynccontextmanager
     async def stream(
@@ -109,31 +129,52 @@ class HttpTransport:
         idle_seconds: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
-        access = await self._current_access()
-        assert self._streams is not None
-        url = _url(access, path, query)
-        timeout = aiohttp.ClientTimeout(
-            sock_connect=self._limits.connect_seconds, sock_read=idle_seconds
-        )
+        await self._current_access()
+        pool = self._streams
+        assert pool is not None
+        head = self._request_head("GET", path, query, headers or {})
+        connection = await pool.acquire(new=True)
         try:
-            response = await self._streams.get(
-                url, headers=self._headers(access, headers), timeout=timeout, **self._options
-            )
-        except _LOST as error:
-            raise _lost(error, url) from error
-        try:
-            if response.status == 401:
+            try:
+                async with asyncio.timeout(idle_seconds):
+                    code, found = await connection.send(head, None, streams=True)
+            except ConnectionLostError as error:
+                raise self._lost(str(error)) from error
+            except TimeoutError as error:
+                raise self._lost(f"no data for {idle_seconds:g} s") from error
+            if code == 401:
                 await self._renew()
-            yield Stream(response.status, response.raw_headers, _chunks(response, url))
+            yield Stream(code, found, self._chunks(connection, idle_seconds))
         finally:
-            response.close()
+            connection.abort()
+            pool.release(connection)
+
+    async def _chunks(
+        self, connection: HttpConnection, idle_seconds: float | None
+    ) -> AsyncIterator[bytes]:
+        try:
+            while True:
+                async with asyncio.timeout(idle_seconds):
+                    chunk = await connection.read_chunk()
+                if not chunk:
+                    return
+                yield chunk
+        except ConnectionLostError as error:
+            raise self._lost(str(error)) from error
+        except TimeoutError as error:
+            raise self._lost(f"no data for {idle_seconds:g} s") from error
 
     async def close(self) -> None:
-        sessions = (self._session, self._streams)
-        self._session = self._streams = self._access = None
-        for session in sessions:
-            if session is not None:
-                await session.close()
+        pools = (self._connections, self._streams)
+        self._connections = self._streams = self._access = None
+        for pool in pools:
+            if pool is not None:
+                pool.abort()
+
+    def _lost(self, reason: str, *, was_sent: bool = True) -> TransportError:
+        assert self._server is not None
+        host, port = self._server.address
+        return TransportError(f"{host}:{port}: {reason}", was_sent=was_sent)
 
     # --- access ---
 
@@ -142,18 +183,16 @@ class HttpTransport:
         """PEM that the server is verified with; empty before the first request or for the machine's own."""
         return self._access.root_certificates if self._access is not None else ""
 
-    async def _current_access(self) -> ClusterAccess:
+    async def _current_access(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._access is not None and now - self._refreshed_at < REFRESH_SECONDS:
-            return self._access
+            return
         async with self._changing:
             if self._access is None:
                 await self._use(await asyncio.to_thread(self._source.load))
             elif now - self._refreshed_at >= REFRESH_SECONDS:
                 await self._change(self._source.refresh, self._access)
             self._refreshed_at = now
-            assert self._access is not None
-            return self._access
 
     async def _renew(self) -> bool:
         """Load the credentials again; whether they changed."""
@@ -171,51 +210,46 @@ class HttpTransport:
             log.warning("credentials not refreshed: %s", error)
 
     async def _use(self, access: ClusterAccess) -> None:
-        if self._session is None or not _connects_alike(self._access, access):
+        if self._connections is None or not _connects_alike(self._access, access):
             await self._open(access)
         self._access = access
+        self._head = _common_headers(access, self._server, self._user_agent)
 
     async def _open(self, access: ClusterAccess) -> None:
         context = await asyncio.to_thread(access.ssl_context)
-        old = (self._session, self._streams)
-        limits = self._limits
-        timeout = aiohttp.ClientTimeout(
-            total=limits.answer_seconds, sock_connect=limits.connect_seconds
-        )
-        self._session = self._new_session(limits.connections, timeout)
-        self._streams = self._new_session(0, timeout)
-        self._options = {"ssl": context if context is not None else True}
-        if access.tls_server_name:
-            self._options["server_hostname"] = access.tls_server_name
-        if access.proxy:
-            self._options["proxy"] = access.proxy
-        for session in old:
-            if session is not None:
-                # Requests in flight finish, or are retried in the new session.
-                await session.close()
+        proxy = urlsplit(access.proxy) if access.proxy else None
+        self._server = Server(urlsplit(access.server), context, access.tls_server_name, proxy)
+        old = (self._connections, self._streams)
+        self._connections = ConnectionPool(self._connect, self._limits.connections)
+        self._streams = ConnectionPool(self._connect, 0)
+        for pool in old:
+            if pool is not None:
+                pool.close()
 
-    def _new_session(
-        self, connections: int, timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, socket_factory=_lively_socket),
-            timeout=timeout,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=CHUNK,
-        )
+    async def _connect(self) -> HttpConnection:
+        assert self._server is not None
+        try:
+            async with asyncio.timeout(self._limits.connect_seconds):
+                return await open_connection(self._server)
+        except ConnectError as error:
+            raise self._lost(str(error), was_sent=False) from error
+        except TimeoutError as error:
+            limit = self._limits.connect_seconds
+            raise self._lost(f"no connection within {limit:g} s", was_sent=False) from error
 
-    def _headers(
-        self, access: ClusterAccess, given: Mapping[str, str] | None
-    ) -> list[tuple[str, str]]:
-        headers = [
-            *({"Accept": JSON} | dict(given or {})).items(),
-            ("Accept-Encoding", "gzip"),
-            ("User-Agent", self._user_agent),
-            *access.impersonation,
-        ]
-        if access.authorization:
-            headers.append(("Authorization", access.authorization))
-        return headers
+    def _request_head(
+        self, method: str, path: str, query: Query | None, headers: Mapping[str, str]
+    ) -> bytes:
+        assert self._server is not None
+        target = f"{self._server.target_prefix}{path}"
+        if query:
+            target = f"{target}?{urlencode(query)}"
+        if not target.isprintable() or " " in target:
+            raise ConfigError(f"{target!r} cannot be requested: it is not escaped")
+        lines = "".join(
+            _header_line(name, value) for name, value in ({"Accept": JSON} | dict(headers)).items()
+        )
+        return f"{method} {target} HTTP/1.1\r\n{lines}".encode() + self._head
 
 
 def _connects_alike(known: ClusterAccess | None, access: ClusterAccess) -> bool:
@@ -227,43 +261,24 @@ def _connects_alike(known: ClusterAccess | None, access: ClusterAccess) -> bool:
     )
 
 
-def _url(access: ClusterAccess, path: str, query: Query | None) -> URL:
-    text = f"{access.server}{path}"
-    return URL(f"{text}?{urlencode(query)}" if query else text, encoded=True)
+def _common_headers(access: ClusterAccess, server: Server | None, user_agent: str) -> bytes:
+    assert server is not None
+    headers = [
+        ("Host", server.authority),
+        ("Accept-Encoding", "gzip"),
+        ("User-Agent", user_agent),
+        *access.impersonation,
+    ]
+    if access.authorization:
+        headers.append(("Authorization", access.authorization))
+    if server.proxy is not None and server.tls is None:
+        authorization = proxy_authorization(server.proxy)
+        headers += [("Proxy-Authorization", authorization)] if authorization else []
+    lines = (_header_line(name, value) for name, value in headers)
+    return "".join([*lines, "\r\n"]).encode()
 
 
-def _lost(error: Exception, url: URL) -> TransportError:
-    was_sent = not isinstance(error, _NOT_SENT)
-    return TransportError(f"{url.host}:{url.port}: {_reason(error)}", was_sent=was_sent)
-
-
-def _reason(error: Exception) -> str:
-    """The cause, without aiohttp's representation of the connection."""
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error is not None:
-        failure = error.os_error
-        if failure.strerror and "Connect call failed" not in failure.strerror:
-            return failure.strerror
-        return os.strerror(failure.errno) if failure.errno else "cannot connect"
-    return str(error) or type(error).__name__
-
-
-async def _chunks(response: aiohttp.ClientResponse, url: URL) -> AsyncIterator[bytes]:
-    try:
-        async for chunk in response.content.iter_any():
-            yield chunk
-    except _LOST as error:
-        raise _lost(error, url) from error
-
-
-def _lively_socket(address: Any) -> socket.socket:
-    """A socket with keepalive, which detects a dead peer within about a minute."""
-    family, type_, protocol, _, _ = address
-    made = socket.socket(family, type_, protocol)
-    made.setblocking(False)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        option = getattr(socket, name, None)
-        if option is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
+def _header_line(name: str, value: str) -> str:
+    if not value.isprintable():
+        raise ConfigError(f"the value of header {name} has characters that cannot be sent")
+    return f"{name}: {value}\r\n"

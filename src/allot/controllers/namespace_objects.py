@@ -15,6 +15,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
+from allot.client.http import HttpTransport
 from allot.client.options import Scope
 from allot.client.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from allot.controllers.controller import ControllerContext, QueueController
@@ -144,7 +145,5 @@ class RootCaPublisher(NamespaceObjectController):
 
 def trusted_certificates(client: Client) -> str:
     """The CA certificates with which the client verifies the server; empty if it uses the system's."""
-    from allot.client.http import HttpTransport  # slow to import
-
     transport = client.transport
     return transport.root_certificates if isinstance(transport, HttpTransport) else ""

@@ -91,14 +91,14 @@ def modules_of(*arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "limit", "unneeded"),
     [
-        (("status", "-f", "examples/base/devices.yaml"), 530, {"aiohttp", "prometheus_client"}),
+        (("status", "-f", "examples/base/devices.yaml"), 530, {"prometheus_client", "uvicorn"}),
         (
             (
                 *("explain", "claim/shared-gpu", "-f", "examples/base/devices.yaml"),
                 *("-f", "examples/base/claims.yaml"),
             ),
             720,
-            {"aiohttp", "importlib.metadata", "uvicorn"},
+            {"importlib.metadata", "uvicorn"},
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_small_questions_import_little(
     assert len(modules) < limit
 
 
-HEAVY = ("aiohttp", "asyncio", "cryptography", "grpc", "prometheus_client", "rich", "yaml")
+HEAVY = ("asyncio", "cryptography", "grpc", "prometheus_client", "rich", "yaml")
 LIGHT_COMMANDS = ("explain", "status", "lint", "cel", "allocate", "validate", "down", "completion")
 
 

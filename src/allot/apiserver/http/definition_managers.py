@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from allot.apiserver.http.field_managers import field_manager_of, partial_document
+from allot.apiserver.http.field_managers import field_manager_of, updated_object
 from allot.apiserver.http.field_tracking import Managers, time_text
 from allot.apiserver.http.routes import Target
 from allot.apiserver.registry.custom_definitions import MANAGER
@@ -18,9 +18,8 @@ def definition_managers(new: Any, old: Any, now: datetime) -> Managers:
     target = Target(resource, "v1", subresource=resource.subresource("status"))
     return tuple(
         field_manager_of(target).updated(
-            partial_document(old, target),
+            updated_object(new, old, target),
             old.metadata.managed_fields,
-            partial_document(new, target),
             (),
             MANAGER,
             time_text(now),

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from allot.api import scheme
+from allot.api.base import replace
 from allot.api.decoding import decode
 from allot.api.identities import GroupVersion
 from allot.api.managed_fields import without_managed_fields
+from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.reset_fields import reset_fields
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
-from allot.apiserver.managed_fields.field_manager import FieldManager
+from allot.apiserver.managed_fields.field_manager import (
+    FieldManager,
+    UpdatedDocument,
+    UpdatedObject,
+)
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
 from allot.apiserver.managed_fields.partial_decoding import decode_partly
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
-from allot.apiserver.watch_cache.codecs import RawCodec, codec_for
+from allot.apiserver.watch_cache.codecs import RawCodec, TypedCodec, codec_for
 from allot.validation.structural.pruning import prune
 
 
@@ -147,6 +154,56 @@ def partial_document(obj: Any, target: Target) -> Document:
     schema = type_of(gvk)
     assert schema is not None
     return decode_partly(scheme.encode_object(bare, gvk), value_type(schema.name))
+
+
+def updated_object(new: Any, old: Any, target: Target) -> UpdatedObject:
+    """An update as far as ownership goes."""
+    codec = codec_for(target.resource)
+    if isinstance(codec, TypedCodec) and codec.has_parts((), target.version):
+        return _UpdatedTyped(old, new, target)
+    return UpdatedDocument(partial_document(old, target), partial_document(new, target))
+
+
+class _UpdatedTyped(NamedTuple):
+    """An update of a DRA kind in its hub version: only fields that differ become JSON."""
+
+    old: Any
+    new: Any
+    target: Target
+
+    def whole(self) -> tuple[Document, Document]:
+        return partial_document(self.old, self.target), partial_document(self.new, self.target)
+
+    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
+        old, new = self.old, self.new
+        names = [
+            name
+            for name in old.__struct_fields__
+            if name not in ignored and getattr(old, name) != getattr(new, name)
+        ]
+        if "metadata" in names:
+            before, after = _differing_metadata(old.metadata, new.metadata)
+            old, new = replace(old, metadata=before), replace(new, metadata=after)
+        return self._partial(old, names), self._partial(new, names)
+
+    def _partial(self, obj: Any, names: Collection[str]) -> Document:
+        gvk = self.target.resource.gvk(self.target.version)
+        schema = type_of(gvk)
+        assert schema is not None
+        return decode_partly(scheme.encode_parts(obj, names, gvk), value_type(schema.name))
+
+
+def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, ObjectMeta]:
+    """Both without the fields that are equal, and without managedFields."""
+    names = [
+        name
+        for name in ObjectMeta.__struct_fields__
+        if name != "managed_fields" and getattr(old, name) != getattr(new, name)
+    ]
+    return (
+        ObjectMeta(**{name: getattr(old, name) for name in names}),
+        ObjectMeta(**{name: getattr(new, name) for name in names}),
+    )
 
 
 def plain_document(obj: Any, target: Target) -> Document:

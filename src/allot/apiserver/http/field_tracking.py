@@ -12,7 +12,12 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.decoding import DecodeError
-from allot.apiserver.http.field_managers import field_manager_of, new_document, partial_document
+from allot.apiserver.http.field_managers import (
+    field_manager_of,
+    new_document,
+    partial_document,
+    updated_object,
+)
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.request import WriteRequest
@@ -53,9 +58,8 @@ def managers_after(
     """managedFields of an updated object."""
     try:
         entries = field_manager_of(target).updated(
-            partial_document(old, target),
+            updated_object(new, old, target),
             old.metadata.managed_fields,
-            partial_document(new, target),
             new.metadata.managed_fields,
             manager_of(request),
             time_text(now),

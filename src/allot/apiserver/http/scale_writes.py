@@ -20,7 +20,7 @@ from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import Configuration, merged_document
 from allot.apiserver.kinds.scale import scale_of
-from allot.apiserver.managed_fields.field_manager import FieldManager
+from allot.apiserver.managed_fields.field_manager import FieldManager, UpdatedDocument
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
 from allot.apiserver.managed_fields.managers import InvalidEntryError
 from allot.apiserver.managed_fields.scale_managers import (
@@ -58,8 +58,9 @@ class ScaleWrites(NamedTuple):
             scale = document_of(SCALE, msgspec.json.encode(scale), self.target.name)
         else:
             scale = self.sent if self.sent is not None else self._patched(live)
+            updated, manager = UpdatedDocument(live, scale), manager_of(self.request)
             entries = _field_manager().updated(
-                live, known, scale, (), manager_of(self.request), time_text(now), is_new=True
+                updated, known, (), manager, time_text(now), is_new=True
             )
             if custom is not None:
                 # As in Kubernetes, an update takes the replicas from their owners and gives them to none.

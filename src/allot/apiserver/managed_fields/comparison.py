@@ -46,7 +46,7 @@ class Comparison(NamedTuple):
         """The comparison without these fields and everything below them."""
         if not fields:
             return self
-        return Comparison(*(recursive_difference(part, fields) for part in self))
+        return Comparison(*[recursive_difference(part, fields) if part else part for part in self])
 
 
 def same_value(left: Any, right: Any) -> bool:

@@ -7,9 +7,9 @@ are removed unless others own them, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -78,6 +78,34 @@ class Merged(NamedTuple):
     changed: bool
 
 
+class UpdatedObject(Protocol):
+    """An object before and after an update, as documents without managedFields."""
+
+    def whole(self) -> tuple[Document, Document]: ...
+
+    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
+        """Both with at least the top-level fields that differ, without ignored ones."""
+
+
+class UpdatedDocument(NamedTuple):
+    """An updated object that is given as documents. Parts that are the same object do not differ."""
+
+    live: Document
+    new: Document
+
+    def whole(self) -> tuple[Document, Document]:
+        return self
+
+    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
+        live, new = self
+        names = [name for name in {**live, **new} if name not in ignored]
+        names = [name for name in names if live.get(name, new) is not new.get(name, live)]
+        return (
+            {name: live[name] for name in names if name in live},
+            {name: new[name] for name in names if name in new},
+        )
+
+
 @lru_cache(1024)
 def manager_name(field_manager: str, user_agent: str) -> str:
     """The manager of a request: `fieldManager`, or the first word of its User-Agent."""
@@ -128,7 +156,8 @@ class FieldManager:
     def created(self, new: Document, sent: Entries, manager: str, now: str) -> list[dict[str, Any]]:
         """The entries of a new object, which may have been sent with entries."""
         if sent:
-            return self.updated(self._empty, (), new, sent, manager, now, is_new=True)
+            updated = UpdatedDocument(self._empty, new)
+            return self.updated(updated, (), sent, manager, now, is_new=True)
         fields = self._updater.created(self._empty, new, self._not_owned)
         if not fields:
             return []
@@ -136,9 +165,8 @@ class FieldManager:
 
     def updated(
         self,
-        live: Document,
+        updated: UpdatedObject,
         known: Entries,
-        new: Document,
         sent: Entries,
         manager: str,
         now: str,
@@ -150,7 +178,9 @@ class FieldManager:
         if not owners and not is_new:
             return []  # created before managers were tracked
         if all(owned.api_version == self._api_version for owned in owners.values()):
-            live, new = self._differing_parts(live, new)
+            live, new = updated.differing(self._ignored_parts)
+        else:
+            live, new = updated.whole()
         owners = self._after_update(self._whole(live), self._whole(new), owners, manager, now)
         return managers.encode(managers.capped(owners))
 
@@ -175,16 +205,6 @@ class FieldManager:
         else:
             left[manager] = previous.with_fields(union(previous.fields, taken)).at(now)
         return left
-
-    def _differing_parts(self, live: Document, new: Document) -> tuple[Document, Document]:
-        """Both without the top-level fields that are the same object, or that writes at this endpoint ignore."""
-        ignored = self._ignored_parts
-        names = [name for name in {**live, **new} if name not in ignored]
-        names = [name for name in names if live.get(name, new) is not new.get(name, live)]
-        return (
-            {name: live[name] for name in names if name in live},
-            {name: new[name] for name in names if name in new},
-        )
 
     def _owners_for_update(self, live: Entries, new: Entries) -> ManagedFields:
         """The owners before an update: clients may edit or reset entries; omitted entries are kept."""

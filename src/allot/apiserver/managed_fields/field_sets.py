@@ -257,8 +257,9 @@ def in_wire_order(fields: FieldSet) -> FieldSet:
 def sorted_elements(fields: FieldSet) -> list[str]:
     """Fields before keys before values before indices. `.` comes first on the wire and is not a path."""
     elements = sorted(fields)
-    if len(elements) > 1 and elements[-1][0] > "f":  # items of a list are not sorted as strings
-        elements.sort(key=_sort_key)
+    first = SELF in fields
+    if len(elements) > 1 + first and elements[-1][0] > "f":
+        elements.sort(key=_sort_key)  # items of a list are not sorted as strings
     return elements
 
 

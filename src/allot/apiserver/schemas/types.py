@@ -27,6 +27,18 @@ def type_named(name: str) -> Type:
 
 def type_of(gvk: GroupVersionKind) -> Type | None:
     """The schema of a kind in a version."""
+    found = _found.get(gvk)
+    if found is None:
+        found = _find_type(gvk)
+        if found is not None:  # kinds may be declared later
+            _found[gvk] = found
+    return found
+
+
+_found: Final[dict[GroupVersionKind, Type]] = {}
+
+
+def _find_type(gvk: GroupVersionKind) -> Type | None:
     if gvk.kind in META_KINDS:
         return tables.types_in(META)[gvk.kind]
     found = _types_in(tables.package_of(gvk.group, gvk.version)).get(gvk.kind)

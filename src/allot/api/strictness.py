@@ -105,14 +105,12 @@ def _joined(path: str, key: str) -> str:
 
 _FIELD_END: Final = b'":'
 _SPACE: Final = b" \t\r\n"
-_anything: Final = msgspec.json.Decoder()
 
 
 def _has_no_issues(body: bytes, cls: type[Struct]) -> bool:
     """Whether there is certainly nothing to find."""
     try:
-        _strict_decoder(cls).decode(body)
-        return has_no_duplicates(body, _anything.decode(body))
+        return has_no_duplicates(body, _strict_decoder(cls).decode(body))
     except (msgspec.DecodeError, RecursionError):
         return False
 
@@ -137,14 +135,14 @@ def _strict_decoder(cls: type[Struct]) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _strict_twin(cls: type[Struct], *, top_level: bool = False) -> Any:
-    """A type with the same fields that refuses others and accepts any scalars."""
+    """A type with the same fields that refuses others and accepts any scalars. It is written as it was read."""
     fields: list[tuple[str, Any, Any]] = [
-        (f"field{number}", _twin_of(shape), None)
+        (f"field{number}", _twin_of(shape), msgspec.UNSET)
         for number, (_, shape) in enumerate(fields_of(cls).values())
     ]
     names = {f"field{number}": wire for number, wire in enumerate(fields_of(cls))}
     if top_level:
-        fields += [("kind_", Any, None), ("api_version_", Any, None)]
+        fields += [("kind_", Any, msgspec.UNSET), ("api_version_", Any, msgspec.UNSET)]
         names |= {"kind_": "kind", "api_version_": "apiVersion"}
     return msgspec.defstruct(
         f"Strict{cls.__name__}",
@@ -157,9 +155,9 @@ def _strict_twin(cls: type[Struct], *, top_level: bool = False) -> Any:
 
 def _twin_of(shape: Shape) -> Any:
     if shape.cls is not None:
-        return _strict_twin(shape.cls) | None
+        return _strict_twin(shape.cls) | None | msgspec.UnsetType
     if shape.item is not None and (shape.item.cls or shape.item.item):
         inner: Any = _twin_of(shape.item)
         container: Any = list[inner] if shape.kind == "list" else dict[str, inner]
-        return container | None
+        return container | None | msgspec.UnsetType
     return Any

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import msgspec
+
+MAX_KNOWN: Final = 256
+MAX_BYTES: Final = 4096
+"""Larger parts are always filled in anew."""
+_encode: Final = msgspec.json.Encoder().encode
 
 Data = dict[str, Any]
 Step = Callable[[Data], Data]
@@ -69,15 +75,30 @@ def change_each(data: Data, name: str, step: Step) -> Data:
     return data | {name: changed}
 
 
-@dataclass(frozen=True)
 class PartDefaults:
-    """Defaults that are in one part of an object and do not depend on others."""
+    """Defaults that are in one part of an object and do not depend on others.
 
-    part: str
-    step: Step
+    Objects made from one template have equal parts, which are filled in once. When there are too many, all are forgotten.
+    """
+
+    def __init__(self, part: str, step: Step) -> None:
+        self.part = part
+        self._step = step
+        self._filled: dict[bytes, Data] = {}
 
     def __call__(self, data: Data) -> Data:
-        return change(data, self.part, self.step)
+        return change(data, self.part, self._fill)
+
+    def _fill(self, part: Data) -> Data:
+        text = _encode(part)
+        filled = self._filled.get(text)
+        if filled is None:
+            filled = self._step(part)
+            if len(text) <= MAX_BYTES:
+                if len(self._filled) >= MAX_KNOWN:
+                    self._filled.clear()
+                self._filled[text] = filled
+        return filled
 
 
 def make(data: Data, name: str, step: Step) -> Data:

@@ -1,15 +1,14 @@
 """Whether a document of a raw kind is what its type says: right JSON types, no unknown or duplicate fields.
 
-Every write of a pod passes here, so a document without mistakes is checked fast: types by msgspec, with
-structs made from the schema, and names in one walk. Only what is refused is looked at again, slowly, to
-say what is wrong.
+Every write of a pod passes here, so a document without mistakes is checked fast: by msgspec, with structs made from
+the schema. Only what is refused is looked at again, slowly, to say what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -33,11 +32,16 @@ def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError |
 
 def errors_of_type(data: Any, schema: Type) -> DecodeError | None:
     """The same for a part of an object, such as its metadata."""
+    return None if _fits(data, schema) else first_mismatch(data, schema)
+
+
+def _fits(data: Any, schema: Type, *, strict: bool = False) -> bool:
+    """Whether all types match; if strict, whether all fields are known, too."""
     try:
-        msgspec.convert(data, _struct(schema.name), dec_hook=_from_json)
+        msgspec.convert(data, _struct(schema.name, strict), dec_hook=_hook(strict))
     except msgspec.ValidationError:
-        return first_mismatch(data, schema)
-    return None
+        return False
+    return True
 
 
 class _MicroTime:
@@ -65,13 +69,14 @@ _FAST_TYPES: Final[Mapping[str, Any]] = {
 
 
 @cache
-def _struct(name: str) -> type[Struct]:
-    """A struct that accepts what fits the type; null means absent everywhere."""
+def _struct(name: str, strict: bool = False) -> type[Struct]:
+    """A struct that accepts what fits the type; null means absent everywhere. A strict one accepts known fields only."""
     fields = type_named(name).fields
     return msgspec.defstruct(
         name.rpartition(".")[2],
-        [(f"f{index}", _hint(field), None) for index, field in enumerate(fields.values())],
+        [(f"f{index}", _hint(field, strict), None) for index, field in enumerate(fields.values())],
         rename={f"f{index}": name for index, name in enumerate(fields)},
+        forbid_unknown_fields=strict,
         gc=False,
     )
 
@@ -80,11 +85,11 @@ class _Schema:
     """The type of schemas inside schemas, which structs cannot express: a hook decodes them."""
 
 
-def _hint(field: Field) -> Any:
+def _hint(field: Field, strict: bool) -> Any:
     if field.type == JSON_SCHEMA:
         item: Any = _Schema
     elif field.is_type:
-        item = _struct(field.type)
+        item = _struct(field.type, strict)
     elif field.type == "integer":
         item = Int32 if field.format == "int32" else Int64
     else:
@@ -97,11 +102,16 @@ def _hint(field: Field) -> Any:
     return item | None
 
 
-def _from_json(cls: type, value: Any) -> Any:
+@cache
+def _hook(strict: bool) -> Callable[[type, Any], Any]:
+    return partial(_from_json, strict)
+
+
+def _from_json(strict: bool, cls: type, value: Any) -> Any:
     if cls is _Schema:
-        return msgspec.convert(value, _struct(JSON_SCHEMA), dec_hook=_from_json)
+        return msgspec.convert(value, _struct(JSON_SCHEMA, strict), dec_hook=_hook(strict))
     if cls is _SchemaOr:
-        return _from_json(_Schema, value) if isinstance(value, dict) else None
+        return _from_json(strict, _Schema, value) if isinstance(value, dict) else None
     if cls is not _MicroTime:
         return from_builtin(cls, value)
     if problem := not_a_time(value, micro=True):
@@ -112,60 +122,34 @@ def _from_json(cls: type, value: Any) -> Any:
 # --- fields that would be ignored ---
 
 
-def unknown_fields(body: bytes, gvk: GroupVersionKind, document: Any = None) -> list[StrictIssue]:
-    """Unknown and duplicate fields, in the order of the document.
-
-    `body` must be valid JSON; `document` is that JSON decoded, if the caller has it.
-    """
+def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
+    """Unknown and duplicate fields of valid JSON, in the order of the document."""
     schema = type_of(gvk)
     if schema is None:
         return []
-    if document is None:
-        document = msgspec.json.decode(body)
-    if _all_known(document, _names(schema.name)) and has_no_duplicates(body, document):
+    document = msgspec.json.decode(body)
+    if _fits(document, schema, strict=True) and has_no_duplicates(body, document):
         return []
+    return _issues(body, schema)
+
+
+def check_strictly(body: bytes, document: Any, gvk: GroupVersionKind) -> list[StrictIssue]:
+    """The same for JSON that has been decoded; raises `DecodeError` for the first value of the wrong type."""
+    schema = type_of(gvk)
+    if schema is None:
+        return []
+    if _fits(document, schema, strict=True):
+        return [] if has_no_duplicates(body, document) else _issues(body, schema)
+    problem = errors_of_type(document, schema)
+    if problem is not None:
+        raise problem
+    return _issues(body, schema)
+
+
+def _issues(body: bytes, schema: Type) -> list[StrictIssue]:
     found: list[StrictIssue] = []
     _look_for_issues(decode_pairs(body), schema, "", found)
     return found
-
-
-class _Names(dict[str, "tuple[str, _Names | None]"]):
-    """The fields of a type: the container, and the names inside, if there are any."""
-
-
-_known_names: Final[dict[str, _Names]] = {}
-
-
-def _names(name: str) -> _Names:
-    found = _known_names.get(name)
-    if found is None:
-        found = _known_names[name] = _Names()  # before its fields: types may be recursive
-        for field_name, field in type_named(name).fields.items():
-            found[field_name] = (field.container, _names(field.type) if field.is_type else None)
-    return found
-
-
-def _all_known(value: Any, names: _Names) -> bool:
-    if type(value) is not dict:
-        return True  # the type is checked elsewhere
-    for key, item in value.items():
-        known = names.get(key)
-        if known is None:
-            return False
-        container, inner = known
-        if inner is None or type(item) not in _NESTED:
-            continue
-        if not container:
-            if not _all_known(item, inner):
-                return False
-        else:
-            parts = item if type(item) is list else item.values()
-            if not all(_all_known(part, inner) for part in parts):
-                return False
-    return True
-
-
-_NESTED: Final = (dict, list)
 
 
 def _look_for_issues(

@@ -28,7 +28,7 @@ from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
-from allot.apiserver.schemas.strictness import type_errors, unknown_fields
+from allot.apiserver.schemas.strictness import check_strictly, type_errors, unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
 
@@ -136,28 +136,25 @@ class RawCodec(PartialCodec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
-        return self._from_document(RawObject.from_json(body).data, body, version)
+        document = RawObject.from_json(body).data
+        problem = type_errors(document, self.resource.gvk(version))
+        if problem is not None:
+            raise problem
+        return self._with_defaults(self._cleaned(document, body, version), version)
 
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
         document = RawObject.from_json(body).data
-        obj = self._from_document(document, body, version)
+        issues = check_strictly(body, document, self.resource.gvk(version))
         release_interpreter(len(body))
-        issues = unknown_fields(body, self.resource.gvk(version), document)
+        obj = self._with_defaults(self._cleaned(document, body, version), version)
         return obj, [str(issue) for issue in issues]
 
-    def _from_document(self, data: Mapping[str, Any], body: bytes, version: str) -> RawObject:
-        return self._with_defaults(self._cleaned(data, body, version), version)
-
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
-        """The document in `body` without nulls and empty values; raises `DecodeError` if types do not match."""
-        gvk = self.resource.gvk(version)
-        problem = type_errors(data, gvk)
-        if problem is not None:
-            raise problem
+        """The document in `body` without nulls and empty values."""
         cleaned = _without_nulls(data) if b"null" in body else dict(data)
-        return without_empty_values(cleaned, body, gvk)
+        return without_empty_values(cleaned, body, self.resource.gvk(version))
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
         # Messages have no fields of other types and no nulls.
@@ -222,8 +219,8 @@ class RawCodec(PartialCodec):
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
         document = RawObject.from_json(body).data
+        issues = check_strictly(body, document, self.resource.gvk(version))
         read = self._cleaned(document, body, version)
-        issues = unknown_fields(body, self.resource.gvk(version), document)
         for name in names:
             obj = obj.with_value(read.get(name), name)
         defaults = self.resource.defaults

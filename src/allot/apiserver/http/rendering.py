@@ -18,7 +18,12 @@ from allot.apiserver.printers.column import Column, Table
 from allot.apiserver.registry.reading import ListMeta
 from allot.apiserver.watch_cache.cache import ObjectChange, event_line
 from allot.apiserver.watch_cache.codec import Codec
-from allot.apiserver.watch_cache.stored_objects import StoredObject, type_head, with_type
+from allot.apiserver.watch_cache.stored_objects import (
+    StoredObject,
+    type_head,
+    with_revision,
+    with_type,
+)
 
 META: Final = "meta.k8s.io"
 INCLUDES: Final = ("", "None", "Metadata", "Object")
@@ -90,7 +95,7 @@ class PartialRenderer(Renderer):
         self._meta_version = f"{META}/{meta_version}"
 
     def one(self, stored: StoredObject) -> bytes:
-        return msgspec.json.encode(self._partial(metadata_of(stored)))
+        return self._partial(stored, stored.revision)
 
     def frame(self, meta: ListMeta) -> ListFrame:
         return ListFrame(
@@ -105,15 +110,13 @@ class PartialRenderer(Renderer):
         return self.one(stored)
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
-        metadata = metadata_of(change.shown(type_)) | {"resourceVersion": str(change.revision)}
-        return event_line(type_, msgspec.json.encode(self._partial(metadata)))
+        return event_line(type_, self._partial(change.shown(type_), change.revision))
 
-    def _partial(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": self._meta_version,
-            "metadata": metadata,
-        }
+    def _partial(self, stored: StoredObject, revision: int) -> bytes:
+        """The stored bytes of the metadata as a document of its own."""
+        metadata = _metadata_decoder.decode(stored.entry.value).metadata
+        body = with_revision(b'{"metadata":%b}' % metadata, revision)
+        return with_type(body, "PartialObjectMetadata", self._meta_version)
 
     def _bookmark_type(self) -> tuple[str, str]:
         return "PartialObjectMetadata", self._meta_version
@@ -228,6 +231,13 @@ def metadata_of(stored: StoredObject) -> dict[str, Any]:
 
 class _OnlyMetadata(msgspec.Struct):
     metadata: dict[str, Any]
+
+
+class _RawMetadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+_metadata_decoder: Final = msgspec.json.Decoder(_RawMetadata)
 
 
 def renderer_for(

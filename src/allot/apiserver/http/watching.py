@@ -95,9 +95,12 @@ class Watcher:
         self._store = store
         self._cache = cache
         self._selection = selection
+        self._is_everything = selection.is_everything
         self._renderer = renderer
         self._options = options
         self._wake = asyncio.Event()
+        self._is_due = False
+        """Whether it is time for a bookmark, or for the end."""
         self._stopped = False
         self._position = 0
         self._seen = 0
@@ -163,7 +166,7 @@ class Watcher:
                     except SlowWatcherError:
                         raise api_errors.too_old(self._seen, start) from None
                 changes = map(self._past_change, chain.from_iterable(batches))
-                async for chunk in _chunks(self._lines(changes)):
+                async for chunk in _chunks(map(self._line, changes)):
                     yield chunk
                 self._seen = batches[-1][0].revision if batches else start
 
@@ -175,60 +178,77 @@ class Watcher:
 
     async def _follow(self) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
-        next_bookmark = loop.time() + BOOKMARK_SECONDS
-        while not self._is_over:
-            self._wake.clear()
-            changes = self._cache.changes_from(self._position, BATCH)
-            if changes is None or self._cache.epoch != self._epoch:
-                raise api_errors.too_old(self._seen, self._cache.window_start)
-            if changes:
-                self._position += len(changes)
-                if changes[0].revision <= self._seen:
-                    # The store's history was ahead of the cache, so these have been sent.
-                    changes = [change for change in changes if change.revision > self._seen]
-                    if not changes:
-                        continue
-                self._seen = changes[-1].revision
-                async for chunk in _chunks(self._lines(changes)):
-                    yield chunk
-                continue
-            if self._cache.is_closed:
-                return
-            due = next_bookmark if self._options.bookmarks else self._deadline
-            if not await self._sleep(min(due, self._deadline)) and self._options.bookmarks:
-                next_bookmark = loop.time() + BOOKMARK_SECONDS
-                try:
-                    await self._cache.refresh()
-                except StoreUnavailableError:
-                    continue  # it may be back before the next one is due, and nothing is lost
-                if not self._cache.changes_from(self._position, 1):
-                    yield self._renderer.bookmark(self._cache.revision)
-
-    async def _sleep(self, until: float) -> bool:
-        """Whether something happened before `until`."""
-        loop = asyncio.get_running_loop()
-        timer = loop.call_at(until, self._wake.set)
+        alarm = self._set_alarm(loop)
         try:
-            await self._wake.wait()
+            while not self._is_over:
+                self._wake.clear()
+                changes = self._next_changes()
+                if len(changes) == 1:  # mostly
+                    line = self._line(changes[0])
+                    if line:
+                        yield line
+                elif changes:
+                    async for chunk in _chunks(map(self._line, changes)):
+                        yield chunk
+                elif self._cache.is_closed:
+                    return
+                elif not self._is_due:
+                    await self._wake.wait()
+                if self._is_due and not changes:
+                    alarm = self._set_alarm(loop)
+                    if self._options.bookmarks and await self._is_caught_up():
+                        yield self._renderer.bookmark(self._cache.revision)
         finally:
-            timer.cancel()
-        return loop.time() < until
+            alarm.cancel()
+
+    def _next_changes(self) -> list[ObjectChange]:
+        """Changes that have not been sent; none if there are no more."""
+        cache = self._cache
+        while True:
+            changes = cache.changes_from(self._position, BATCH)
+            if changes is None or cache.epoch != self._epoch:
+                raise api_errors.too_old(self._seen, cache.window_start)
+            if not changes:
+                return changes
+            self._position += len(changes)
+            if changes[0].revision <= self._seen:
+                # The store's history was ahead of the cache, so these have been sent.
+                changes = [change for change in changes if change.revision > self._seen]
+            if changes:
+                self._seen = changes[-1].revision
+                return changes
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
+        self._is_due = False
+        due = self._deadline
+        if self._options.bookmarks:
+            due = min(due, loop.time() + BOOKMARK_SECONDS)
+        return loop.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._is_due = True
+        self._wake.set()
+
+    async def _is_caught_up(self) -> bool:
+        """Whether everything in the store has been sent."""
+        try:
+            await self._cache.refresh()
+        except StoreUnavailableError:
+            return False  # it may be back before the next bookmark is due, and nothing is lost
+        return not self._cache.changes_from(self._position, 1)
 
     @property
     def _is_over(self) -> bool:
         return self._stopped or asyncio.get_running_loop().time() >= self._deadline
 
-    def _lines(self, changes: Iterable[ObjectChange]) -> Iterable[bytes]:
-        """A line for each change, empty if it is not to be seen."""
-        selection, event = self._selection, self._renderer.event
-        if selection.is_everything:
-            prefix = selection.prefix
-            for change in changes:
-                yield event(change, change.type) if change.key.startswith(prefix) else b""
-            return
-        for change in changes:
+    def _line(self, change: ObjectChange) -> bytes:
+        """The event of a change; empty if it is not selected."""
+        selection = self._selection
+        if self._is_everything:
+            type_ = change.type if change.key.startswith(selection.prefix) else None
+        else:
             type_ = seen_as(selection.matches, change)
-            yield event(change, type_) if type_ is not None else b""
+        return b"" if type_ is None else self._renderer.event(change, type_)
 
 
 async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

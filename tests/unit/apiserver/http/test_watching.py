@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.http import watching
+from allot.apiserver.http import rendering, watching
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -381,5 +381,52 @@ def test_tables_and_metadata_can_be_watched() -> None:
         assert metadata is not None
         assert metadata["object"]["kind"] == "PartialObjectMetadata"
         assert "data" not in metadata["object"]
+
+    asyncio.run(run())
+
+
+def test_events_need_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch has one, for its next bookmark or its end."""
+    timers: list[asyncio.TimerHandle] = []
+    set_alarm = watching.Watcher._set_alarm
+
+    def counting(watcher: watching.Watcher, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
+        timers.append(set_alarm(watcher, loop))
+        return timers[-1]
+
+    monkeypatch.setattr(watching.Watcher, "_set_alarm", counting)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            start = await now(server)
+            async with server.watch(MAPS, resourceVersion=start) as stream:
+                for number in range(10):
+                    await server.post(MAPS, a_map(f"m{number}"))
+                    await stream.take(1)
+        assert len(timers) == 1
+        assert timers[0].cancelled()
+
+    asyncio.run(run())
+
+
+def test_metadata_of_events_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        async with LocalServer() as server:
+            start = await now(server)
+            async with (
+                server.watch(MAPS, resourceVersion=start) as whole,
+                server.watch(MAPS, {"accept": accept}, resourceVersion=start) as partial,
+            ):
+                monkeypatch.setattr(rendering, "metadata_of", None)
+                await server.post(MAPS, a_map("a", app="b"))
+                await server.ask("DELETE", f"{MAPS}/a")
+                for event, expected in zip(await partial.take(2), await whole.take(2), strict=True):
+                    assert event["type"] == expected["type"]
+                    assert event["object"] == {
+                        "kind": "PartialObjectMetadata",
+                        "apiVersion": "meta.k8s.io/v1",
+                        "metadata": expected["object"]["metadata"],
+                    }
 
     asyncio.run(run())

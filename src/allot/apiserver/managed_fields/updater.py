@@ -5,7 +5,7 @@ Objects are compared in the version that each owner wrote, because fields differ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -110,6 +110,8 @@ class Updater:
         self._ignored = ignored
         """Fields that writes at this endpoint ignore, in all versions."""
         self._new_types: Mapping[str, ValueType] = {}
+        self._whole_parts: Collection[str] = ()
+        """Those of them that have no parts with separate owners."""
         self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
 
@@ -137,6 +139,10 @@ class Updater:
             if type_ is None:
                 continue
             value = new[name]
+            if name in self._whole_parts and not isinstance(value, msgspec.Raw):
+                if name not in empty or value != empty[name]:
+                    found[f"f:{name}"] = {}
+                continue
             key: tuple[str, ...] | bytes | None
             if name == "metadata":
                 key = metadata_shape(value)
@@ -164,6 +170,7 @@ class Updater:
             for name, type_ in part.fields.items()
             if name == "metadata" or not contains(ignored, f"f:{name}")
         }
+        self._whole_parts = {name for name, type_ in self._new_types.items() if type_.has_one_owner}
         return self._new_types
 
     def _remember(self, key: tuple[str, ...] | bytes, fields: FieldSet) -> None:

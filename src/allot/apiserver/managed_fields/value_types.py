@@ -115,6 +115,13 @@ class ValueType:
         self.map = map_
         self.only_scalar = list_ is None and map_ is None
 
+    @property
+    def has_one_owner(self) -> bool:
+        """Whether every value has the same owners as all of its parts."""
+        return (self.list is None or not self.list.associative) and (
+            self.map is None or self.map.atomic
+        )
+
     def part_for(self, value: Any) -> Part:
         """The alternative that fits the value; otherwise the one for the error message."""
         if isinstance(value, dict):

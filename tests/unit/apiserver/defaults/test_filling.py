@@ -48,5 +48,5 @@ def test_only_some_parts_are_remembered() -> None:
 
 
 def test_objects_without_the_part_are_left_alone() -> None:
-    data = {"metadata": {}}
+    data: dict[str, Any] = {"metadata": {}}
     assert PartDefaults("spec", CountingStep())(data) is data

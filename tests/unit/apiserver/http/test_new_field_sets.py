@@ -7,8 +7,10 @@ from typing import Any
 
 from allot.apiserver.http.field_managers import field_manager_for
 from allot.apiserver.kinds.resources import RESOURCES
+from allot.apiserver.managed_fields.field_manager import UpdatedDocument
 
 POD = next(resource for resource in RESOURCES if resource.kind == "Pod")
+EVENT = next(resource for resource in RESOURCES if resource.group == "events.k8s.io")
 NOW = "2026-01-01T00:00:00Z"
 
 METADATA: dict[str, list[Any]] = {
@@ -31,3 +33,25 @@ def test_remembered_field_sets_are_those_of_the_object() -> None:
         expected = forgetful.created(document, (), "m", NOW)
         for _ in range(2):
             assert remembering.created(document, (), "m", NOW) == expected
+
+
+EVENT_PARTS: dict[str, list[Any]] = {
+    "eventTime": [None, "2026-01-01T00:00:00.000000Z"],
+    "regarding": [{}, {"kind": "Pod", "name": "a"}],
+    "note": ["", "a note"],
+    "reason": [None, "Scheduled"],
+    "series": [None, {"count": 2, "lastObservedTime": None}],
+    "deprecatedCount": [0, 1],
+}
+
+
+def test_parts_with_one_owner_are_owned_unless_they_are_empty() -> None:
+    """As a comparison with the empty object finds."""
+    manager = field_manager_for(EVENT, "v1", "")
+    for values in product(*EVENT_PARTS.values()):
+        document = {"metadata": {"name": "a"}, **dict(zip(EVENT_PARTS, values, strict=True))}
+        empty = UpdatedDocument(manager._empty, document)
+
+        expected = manager.updated(empty, (), (), "m", NOW, is_new=True)
+
+        assert manager.created(document, (), "m", NOW) == expected

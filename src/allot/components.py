@@ -1,7 +1,8 @@
 """The components of a cluster besides the API server: scheduler, controllers, simulated nodes.
 
-Each component has its own client, and communicates only through the API, as if it ran on its own machine. The API
-server may be in this process, in another one or on another machine.
+Each component has its own client, and communicates only through the API, as if it ran on its own machine. Only what
+they watch comes to this process once for all of them. The API server may be in this process, in another one or on
+another machine.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from allot.client.component_users import (
     ComponentUser,
     controller_user,
 )
+from allot.client.shared_informers import SharedInformers
 from allot.client.supervision import run_with_restarts, wait_until_ready
 from allot.controllers.manager import COMPONENT, ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
@@ -101,6 +103,7 @@ class Components:
         """
         self._new_client = new_client
         self._time = times
+        self._informers = SharedInformers(new_client(CONTROLLER_MANAGER, COMPONENT))
         self._root_certificates = root_certificates
         self.parts: list[Part] = []
         self.registries: dict[str, Callable[[], CollectorRegistry]] = {}
@@ -116,19 +119,22 @@ class Components:
                 parts.scheduler,
                 gates if parts.scheduler_gates is None else parts.scheduler_gates,
                 self._time,
+                self._informers,
             )
             self.parts.append(Part("scheduler", scheduler.run, lambda: scheduler.is_ready))
             self.registries["scheduler"] = lambda: scheduler.registry
         if factories := select_controllers(parts.controllers, self._own_controllers()):
             client = self._new_client(CONTROLLER_MANAGER, COMPONENT)
             own_gates = gates if parts.controller_gates is None else parts.controller_gates
-            manager = ControllerManager(client, factories, own_gates, self._controller_client)
+            manager = ControllerManager(
+                client, factories, own_gates, self._controller_client, self._informers
+            )
             self.parts.append(Part("controllers", manager.run, lambda: manager.is_ready))
             self.registries["controllers"] = lambda: manager.registry
         if parts.nodes is not None:
             client = self._new_client(NODES, "allot-nodes")
             drivers = self._new_client(DRIVERS, "allot-driver")
-            nodes = SimulatedHardware(client, parts.nodes, parts.hardware, drivers)
+            nodes = SimulatedHardware(client, parts.nodes, parts.hardware, drivers, self._informers)
             self._nodes = nodes
             self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
             self.registries["nodes"] = lambda: nodes.registry
@@ -162,6 +168,7 @@ class Components:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._informers.stop()
 
 
 class RestartingScheduler:
@@ -173,6 +180,7 @@ class RestartingScheduler:
         configuration: SchedulerConfiguration,
         gates: FeatureGates,
         times: ClusterTime,
+        informers: SharedInformers,
     ) -> None:
         """Raises `ConfigurationError`."""
         self._make = partial(
@@ -183,6 +191,7 @@ class RestartingScheduler:
             clock=times.monotonic,
             today=times.today,
             limits=times.limits,
+            sources=informers,
         )
         self._process = self._make()
         self._has_run = False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
+from allot.client.informer import Sources
 from allot.driver.hardware import Hardware
 from allot.driver.publisher import HARDWARE_LABEL, SlicePublisher
 from allot.kubelet.dra.nodes import SimulatedHardwareDrivers
@@ -25,13 +26,17 @@ class SimulatedHardware:
         settings: KubeletSettings,
         described: Sequence[Hardware] = (),
         drivers: Client | None = None,
+        sources: Sources | None = None,
     ) -> None:
-        """`drivers` is the client of those who publish devices, if they are not the same as those who run nodes."""
+        """`drivers` is the client of those who publish devices, if they are not the same as those who run nodes.
+
+        `sources` are informers that other components of this process use as well.
+        """
         self._client = client
         self._described = described
         names = frozenset(key.driver for hardware in described for key in hardware.sources)
         simulated = SimulatedHardwareDrivers(names, HARDWARE_LABEL)
-        self._nodes = NodeSimulation(client, settings, simulated)
+        self._nodes = NodeSimulation(client, settings, simulated, sources)
         self._publishers = [SlicePublisher(drivers or client, hardware) for hardware in described]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 AUTHENTICATED: Final = "system:authenticated"
@@ -44,6 +45,7 @@ def controller_user(controller: str) -> ComponentUser:
     return ComponentUser(name, groups)
 
 
+@lru_cache(256)
 def component_user(name: str) -> ComponentUser | None:
     """The component of this name; None if the user is not a component."""
     for known in (SCHEDULER, CONTROLLER_MANAGER, NODES, DRIVERS):

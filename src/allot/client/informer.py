@@ -18,13 +18,14 @@ from allot.client.client import Client
 from allot.client.cooperative import with_pauses
 from allot.client.object_store import Delta, IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
-from allot.client.reflector import EVENTS_AT_ONCE, Reflector
+from allot.client.reflector import EVENTS_AT_ONCE, Reflector, ReflectorStore
 from allot.client.resources import Resource
 from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 SKIPPED_BACKOFF: Final = Backoff(0.1, 600.0)
 """Backoff for objects that an index function failed for."""
@@ -49,6 +50,26 @@ class ResourceEventHandlers(NamedTuple, Generic[T]):
             self.on_update(old, new)
 
 
+class Feed(Protocol):
+    """What brings objects into the store of an informer: its own reflector, or an informer that is shared."""
+
+    synced: asyncio.Event
+
+    @property
+    def resource_version(self) -> str: ...
+
+    @property
+    def lists(self) -> int: ...
+
+    async def run(self) -> None: ...
+
+
+class Source(Protocol[T_co]):
+    """Where an informer gets its objects from, if not by list and watch of its own."""
+
+    def feed(self, store: ReflectorStore[T_co]) -> Feed: ...
+
+
 class Informer(Generic[T]):
     """Keeps a store of one resource. The store is complete once `has_synced`."""
 
@@ -62,12 +83,18 @@ class Informer(Generic[T]):
         streaming: bool = True,
         backoff: Backoff = Backoff(0.1, 10.0),  # noqa: B008 - a value
         chance: Callable[[], float] = random.random,
+        source: Source[T] | None = None,
     ) -> None:
+        """`source` is another informer of this process to get objects from, instead of from the API server."""
         self.resource = resource
         self.scope = scope
         self.store: ObjectStore[T] = ObjectStore(resource.codec, indexes or {})
-        self._reflector = Reflector(
-            client, resource, scope, self, streaming=streaming, backoff=backoff, chance=chance
+        self._feed: Feed = (
+            source.feed(self)
+            if source is not None
+            else Reflector(
+                client, resource, scope, self, streaming=streaming, backoff=backoff, chance=chance
+            )
         )
         self._client = client
         self._clock = client.clock
@@ -83,30 +110,32 @@ class Informer(Generic[T]):
     @property
     def has_synced(self) -> bool:
         """Whether the first list is complete, and all handlers were called for it."""
-        return self._reflector.synced.is_set()
+        return self._feed.synced.is_set()
 
     async def wait_synced(self) -> None:
-        await self._reflector.synced.wait()
+        await self._feed.synced.wait()
 
     @property
     def resource_version(self) -> str:
         """The resourceVersion of the store."""
-        return self._reflector.resource_version
+        return self._feed.resource_version
 
     @property
     def lists(self) -> int:
         """The number of completed lists."""
-        return self._reflector.lists
+        return self._feed.lists
 
     def add_handlers(
         self,
         on_add: Callable[[T], None] | None = None,
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
+        *,
+        replay: bool = True,
     ) -> ResourceEventHandlers[T]:
-        """Register event handlers. `on_add` is called immediately for existing objects."""
+        """Register event handlers. With `replay`, `on_add` is called immediately for existing objects."""
         handlers = ResourceEventHandlers(on_add, on_update, on_delete)
-        for obj in self.store.list():
+        for obj in self.store.list() if replay else ():
             self._call(handlers, Delta(None, obj))
         self._handlers = (*self._handlers, handlers)
         return handlers
@@ -149,7 +178,7 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        await self._reflector.run()
+        await self._feed.run()
 
     # --- the store, as the reflector writes it ---
 
@@ -218,29 +247,45 @@ class Companion(Protocol):
 C = TypeVar("C", bound=Companion)
 
 
+class Sources(Protocol):
+    """The shared informers of a process (`shared_informers`)."""
+
+    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Source[T] | None:
+        """Where an informer gets its objects; None if from the API server."""
+
+
 class InformerFactory:
     """Shares informers: one per resource and scope (client-go's SharedInformerFactory)."""
 
-    def __init__(self, client: Client, *, streaming: bool = True) -> None:
+    def __init__(
+        self, client: Client, *, streaming: bool = True, sources: Sources | None = None
+    ) -> None:
+        """`sources` are informers that other components of this process use as well."""
         self.client = client
         self._streaming = streaming
+        self._sources = sources
         self._informers: dict[tuple[Resource[object], Scope], Informer[object]] = {}
-        self._companions: dict[Callable[[Client], Companion], Companion] = {}
+        self._companions: dict[Callable[[InformerFactory], Companion], Companion] = {}
 
     def informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
         """The informer of this resource; it runs after `start`."""
         found = self._informers.get((resource, scope))  # type: ignore[arg-type]
         if found is None:
-            made = Informer(self.client, resource, scope, streaming=self._streaming)
+            made = self.new_informer(resource, scope)
             self._informers[resource, scope] = made  # type: ignore[index, assignment]
             return made
         return found  # type: ignore[return-value]
 
-    def companion(self, make: Callable[[Client], C]) -> C:
+    def new_informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
+        """An informer that the caller starts and stops."""
+        source = self._sources.source(resource, scope) if self._sources is not None else None
+        return Informer(self.client, resource, scope, streaming=self._streaming, source=source)
+
+    def companion(self, make: Callable[[InformerFactory], C]) -> C:
         """The result of `make`, created once and shared. It starts and stops with the informers."""
         found = self._companions.get(make)
         if found is None:
-            found = self._companions[make] = make(self.client)
+            found = self._companions[make] = make(self)
         return found  # type: ignore[return-value]
 
     def start(self) -> None:

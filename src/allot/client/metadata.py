@@ -6,13 +6,15 @@ Only the metadata is requested and cached.
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import OwnerReference
+from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.client.codecs import (
     ListPage,
     Unreadable,
@@ -63,6 +65,26 @@ class MetadataObject(Struct, frozen=True):
     @property
     def is_being_deleted(self) -> bool:
         return self.metadata.deletion_timestamp is not None
+
+
+def metadata_of(obj: Any) -> MetadataObject:
+    """The metadata of a complete object."""
+    if isinstance(obj, RawObject):
+        return MetadataObject(msgspec.convert(obj.data["metadata"], Metadata))
+    found = obj.metadata
+    deleted = found.deletion_timestamp
+    return MetadataObject(
+        Metadata(
+            found.name,
+            found.namespace,
+            found.uid,
+            found.resource_version,
+            None if deleted is None else written_time(deleted),
+            found.deletion_grace_period_seconds,
+            found.finalizers or None,
+            found.owner_references or None,
+        )
+    )
 
 
 class _ListMeta(Struct, rename="camel"):

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from allot.api.identities import GroupVersion
-from allot.client.client import Client
 from allot.client.discovery import Discovery, ServedKind, discover
 from allot.client.errors import ClientError
-from allot.client.informer import Informer
+from allot.client.informer import Informer, InformerFactory
 from allot.client.metadata import MetadataObject
 
 log = logging.getLogger(__name__)
@@ -43,8 +42,9 @@ Listener = Callable[[ServedKind, MetadataObject | None, MetadataObject | None], 
 class ServedKinds:
     """All served kinds. Register listeners before `start`."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, informers: InformerFactory) -> None:
+        self._informers = informers
+        self._client = informers.client
         self._discovery = Discovery(())
         self._by_api_version: dict[tuple[str, str], ServedKind] = {}
         self._followed: dict[tuple[str, str], tuple[ServedKind, Informer[MetadataObject]]] = {}
@@ -174,7 +174,7 @@ class ServedKinds:
 
     def _follow(self, name: tuple[str, str], kind: ServedKind) -> None:
         log.debug("watching %s", kind)
-        informer = Informer(self._client, kind.resource)
+        informer = self._informers.new_informer(kind.resource)
         informer.add_handlers(
             on_add=lambda new: self._tell(kind, None, new),
             on_update=lambda old, new: self._tell(kind, old, new),

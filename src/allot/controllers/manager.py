@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
 from allot.client.events import EventRecorder
-from allot.client.informer import InformerFactory
+from allot.client.informer import InformerFactory, Sources
 from allot.client.resources import CORE_EVENTS
 from allot.client.supervision import run_with_restarts
 from allot.controllers.controller import Controller, ControllerContext
@@ -32,10 +32,12 @@ class ControllerManager:
         factories: Sequence[Factory],
         gates: FeatureGates = DEFAULTS,
         controller_client: Callable[[str], Client] | None = None,
+        sources: Sources | None = None,
     ) -> None:
         """`controller_client` gives a controller a client of its own, by its name; without it all use `client`.
 
-        Informers and events are the manager's in any case.
+        Informers and events are the manager's in any case. `sources` are informers that other components of this
+        process use as well.
         """
         self.client = client
         self._controller_client = controller_client
@@ -43,6 +45,7 @@ class ControllerManager:
         """The metrics of the current run."""
         self._factories = factories
         self._gates = gates
+        self._sources = sources
         self._informers: InformerFactory | None = None
 
     @property
@@ -57,7 +60,7 @@ class ControllerManager:
 
     async def run(self) -> None:
         """Sync the informers, then run all controllers."""
-        informers = InformerFactory(self.client)
+        informers = InformerFactory(self.client, sources=self._sources)
         recorder = EventRecorder(self.client, COMPONENT, "", resource=CORE_EVENTS)
         context = ControllerContext(self.client, informers, recorder, self._gates)
         show_gates(self._gates, context.registry)

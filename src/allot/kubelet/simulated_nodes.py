@@ -8,7 +8,7 @@ from typing import Final
 from allot.client.client import Client
 from allot.client.discovery import served
 from allot.client.events import EventLimits, EventRecorder
-from allot.client.informer import InformerFactory
+from allot.client.informer import InformerFactory, Sources
 from allot.client.options import Scope
 from allot.client.resources import CORE_EVENTS, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from allot.kubelet.dra.metrics import DraMetrics
@@ -32,10 +32,13 @@ class NodeSimulation:
         client: Client,
         settings: KubeletSettings = KubeletSettings(),  # noqa: B008 - a value
         hardware: SimulatedHardwareDrivers = SimulatedHardwareDrivers(),  # noqa: B008 - a value
+        sources: Sources | None = None,
     ) -> None:
+        """`sources` are informers that other components of this process use as well."""
         self._client = client
         self._settings = settings
         self._hardware = hardware
+        self._sources = sources
         self._informers: InformerFactory | None = None
         self.metrics = KubeletMetrics()
         self._dra_metrics = DraMetrics(self.metrics.registry)
@@ -46,7 +49,7 @@ class NodeSimulation:
 
     async def run(self) -> None:
         client, settings = self._client, self._settings
-        informers = InformerFactory(client)
+        informers = InformerFactory(client, sources=self._sources)
         recorder = EventRecorder(client, COMPONENT, "", EVENT_LIMITS, CORE_EVENTS)
         nodes = informers.informer(NODES, Scope(label_selector=settings.node_selector))
         pods = informers.informer(PODS, BOUND)

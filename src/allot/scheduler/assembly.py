@@ -14,7 +14,7 @@ from allot.client import resources
 from allot.client.client import Client
 from allot.client.clock import wall_clock
 from allot.client.events import EventRecorder
-from allot.client.informer import InformerFactory
+from allot.client.informer import InformerFactory, Sources
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration
@@ -53,11 +53,12 @@ class SchedulerProcess:
         today: Callable[[], datetime] = wall_clock,
         limits: DecisionLimits | None = None,
         plugins: PluginRegistry | None = None,
+        sources: Sources | None = None,
     ) -> None:
         """`limits` bound the time of a decision. Without them, as in virtual time, only step budgets do.
 
         `plugins` is the registry that the configuration's plugins come from: by default those of this package and of
-        all installed ones.
+        all installed ones. `sources` are informers that other components of this process use as well.
         """
         configuration = configuration or SchedulerConfiguration()
         if configuration.rules is not None:
@@ -66,7 +67,7 @@ class SchedulerProcess:
         self.gates = gates
         self.metrics = SchedulerMetrics()
         show_gates(gates, self.metrics.registry)
-        self.informers = InformerFactory(client)
+        self.informers = InformerFactory(client, sources=sources)
         self._has_begun = False
         self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
         self.pod_status = PodStatusReporter(client, self.recorder, today)

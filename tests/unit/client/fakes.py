@@ -179,6 +179,8 @@ class FakeApi:
         self.trouble: list[Response | TransportError] = []
         """What comes instead of the next answers."""
         self.lists = 0
+        self.watches = 0
+        """Watches that were opened."""
         self._log: list[tuple[int, str, dict[str, Any]]] = []
         self._uids = itertools.count()
         self._streams: list[_FakeStream] = []
@@ -292,6 +294,7 @@ class FakeApi:
             yield Stream(refused.code, refused.headers, _once(refused.body))
             return
         stream = _FakeStream()
+        self.watches += 1
         self._streams.append(stream)
         try:
             yield Stream(200, (), self._pieces(stream, query))

@@ -14,6 +14,7 @@ from allot.client.client import Client
 from allot.client.discovery import ServedKind, discover
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.in_process import InProcessTransport
+from allot.client.informer import InformerFactory
 from allot.client.metadata import MetadataCodec, MetadataObject
 from allot.client.served_kinds import ServedKinds
 from allot.client.transport import JSON, Query, Response
@@ -91,7 +92,7 @@ def test_kinds_come_and_go() -> None:
     async def story() -> None:
         async with LocalServer() as server:
             transport = Selective(server.server.app, TOKEN)
-            kinds, listened = ServedKinds(Client(transport)), Listened()
+            kinds, listened = ServedKinds(InformerFactory(Client(transport))), Listened()
             kinds.listen(listened)
             await server.post(f"{BATCH}/jobs", JOB)
             kinds.start()
@@ -136,7 +137,8 @@ def test_a_late_listener_hears_of_everything() -> None:
     async def story() -> None:
         async with LocalServer() as server:
             await server.post(f"{BATCH}/jobs", JOB)
-            kinds, listened = ServedKinds(Client(Selective(server.server.app, TOKEN))), Listened()
+            client = Client(Selective(server.server.app, TOKEN))
+            kinds, listened = ServedKinds(InformerFactory(client)), Listened()
             kinds.start()
             try:
                 await kinds.wait_synced()

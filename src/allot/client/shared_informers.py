@@ -1,0 +1,163 @@
+"""Informers that all components of one process share: one list and watch per resource, each object decoded once.
+
+    API server ─ watch ─▶ informer of all pods ─┬─▶ informer of the controllers
+                                                ├─▶ informer of the scheduler: pods that have not finished
+                                                └─▶ informer of the garbage collector: metadata
+
+A component still has an informer of its own, with its own event handlers and indexes, and starts and stops it alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar, cast
+
+from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
+from allot.client.client import Client
+from allot.client.cooperative import with_pauses
+from allot.client.informer import Informer
+from allot.client.metadata import metadata_of
+from allot.client.options import EVERYTHING, Scope
+from allot.client.projection import METADATA, WHOLE
+from allot.client.reflector import EVENTS_AT_ONCE, ReflectorStore
+from allot.client.resources import PODS, Resource
+
+T = TypeVar("T")
+
+View = Callable[[Any], T | None]
+"""What an informer shows of an object; None if the object is not in its scope."""
+
+NEEDED_COMPLETELY: Final[frozenset[tuple[str, str]]] = frozenset({(PODS.group, PODS.plural)})
+"""Resources of which some component needs all objects: informers of a part get theirs from that one."""
+
+
+class SharedInformers:
+    """One informer of all objects per resource. Started when first used."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._informers: dict[Resource[Any], Informer[Any]] = {}
+        self._by_version: dict[tuple[str, str, str], Informer[Any]] = {}
+
+    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> SharedSource[T] | None:
+        """Where an informer of a component gets its objects; None: from the API server, by itself."""
+        if resource.form is METADATA:
+            # Only where complete objects are watched anyway.
+            known = self._by_version.get(_version(resource)) if scope == EVERYTHING else None
+            return None if known is None else SharedSource(known, cast("View[T]", metadata_of))
+        if resource.form is not WHOLE:
+            return None
+        view: View[T] | None = _everything
+        if scope != EVERYTHING:
+            is_needed = (resource.group, resource.plural) in NEEDED_COMPLETELY
+            view = view_of(scope) if is_needed else None
+        return None if view is None else SharedSource(self._informer(resource), view)
+
+    def _informer(self, resource: Resource[T]) -> Informer[T]:
+        found = self._informers.get(resource)
+        if found is None:
+            found = self._informers[resource] = Informer(self._client, resource)
+            self._by_version.setdefault(_version(resource), found)
+        return found
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(informer.stop() for informer in self._informers.values()))
+
+
+class SharedSource(Generic[T]):
+    """A shared informer, and what another informer shows of its objects."""
+
+    def __init__(self, informer: Informer[Any], view: View[T]) -> None:
+        self._informer = informer
+        self._view = view
+
+    def feed(self, store: ReflectorStore[T]) -> SharedFeed[T]:
+        return SharedFeed(self._informer, self._view, store)
+
+
+class SharedFeed(Generic[T]):
+    """Keeps a store in step with a shared informer, as a reflector does with the API server."""
+
+    def __init__(self, source: Informer[Any], view: View[T], store: ReflectorStore[T]) -> None:
+        self._source = source
+        self._view = view
+        self._store = store
+        self._key = source.resource.codec.key
+        self.synced = asyncio.Event()
+
+    @property
+    def resource_version(self) -> str:
+        return self._source.resource_version
+
+    @property
+    def lists(self) -> int:
+        return self._source.lists
+
+    async def run(self) -> None:
+        """Follow the shared informer until cancelled."""
+        source = self._source
+        handlers = source.add_handlers(
+            self._put, lambda _, new: self._put(new), self._drop, replay=False
+        )
+        try:
+            source.start()
+            async for key in with_pauses(tuple(source.keys()), EVENTS_AT_ONCE):
+                if (obj := source.get(key)) is not None:
+                    self._put(obj)
+            await self._drop_missing()
+            await source.wait_synced()
+            self.synced.set()
+            await asyncio.Event().wait()
+        finally:
+            source.remove_handlers(handlers)
+
+    async def _drop_missing(self) -> None:
+        """Drop what was deleted while this feed was not running."""
+        known: tuple[ObjectKey, ...] = tuple(self._store.keys())
+        async for key in with_pauses(known, EVENTS_AT_ONCE):
+            if self._source.get(key) is None:
+                self._store.drop(key)
+
+    def _put(self, obj: Any) -> None:
+        shown = self._view(obj)
+        if shown is None:
+            self._store.drop(self._key(obj))
+        else:
+            self._store.put(shown)
+
+    def _drop(self, obj: Any) -> None:
+        self._store.drop(self._key(obj), self._view(obj))
+
+
+def view_of(scope: Scope) -> View[Any] | None:
+    """The objects of a scope that can be decided by comparing fields; None for other scopes."""
+    if scope.label_selector:
+        return None
+    namespace = scope.namespace
+    wanted = [_requirement(text) for text in scope.field_selector.split(",") if text]
+
+    def view(obj: RawObject) -> RawObject | None:
+        if namespace and obj.key.namespace != namespace:
+            return None
+        is_in = all(
+            (obj.get(*path, default="") == value) is equals for path, value, equals in wanted
+        )
+        return obj if is_in else None
+
+    return view
+
+
+def _requirement(text: str) -> tuple[tuple[str, ...], str, bool]:
+    """The path, the value, and whether they must be equal."""
+    path, _, value = text.partition("=")
+    return tuple(path.rstrip("!").split(".")), value.lstrip("="), not path.endswith("!")
+
+
+def _everything(obj: Any) -> Any:
+    return obj
+
+
+def _version(resource: Resource[Any]) -> tuple[str, str, str]:
+    return resource.group, resource.version, resource.plural

@@ -140,11 +140,16 @@ async def unsettled(server: LocalServer) -> list[str]:
     found = {path: (await server.get(path))["items"] for path in EVERYTHING}
     return [
         *_left_in_namespaces(found),
+        *(f"pod {_name(pod)} is still going" for pod in found[PODS] if _is_going(pod)),
         *_unsettled_claims(found[CLAIMS], found[PODS]),
         *_unsettled_jobs(found[JOBS], found[PODS]),
         *_unsettled_deployments(found[DEPLOYMENTS], found[REPLICA_SETS], found[PODS]),
         *(f"{_name(one)} has no answer" for one in found[REQUESTS] if not one.get("status")),
     ]
+
+
+def _is_going(obj: Json) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
 
 
 def _left_in_namespaces(found: dict[str, list[Json]]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from allot.api.identities import ObjectKey
@@ -49,7 +49,7 @@ class ObjectStore(Generic[T]):
     def keys_by_index(self, name: str, value: str) -> list_[ObjectKey]:
         return list(self._indexes[name].get(value, _NOTHING))
 
-    def index_values(self, name: str) -> Iterable[str]:
+    def index_values(self, name: str) -> KeysView[str]:
         return self._indexes[name].keys()
 
     def __len__(self) -> int:

@@ -59,6 +59,12 @@ class Affected:
 
     # --- taints of a device ---
 
+    @property
+    def has_evicting_taints(self) -> bool:
+        """Whether any device may have a NoExecute taint, of its own or of a rule."""
+        rules = self._rules.store.index_values(_SELECTOR) if self._rules is not None else ()
+        return bool(self._slices.store.index_values(_TAINTED)) or bool(rules)
+
     def taints_of(self, device: DeviceId) -> Iterator[EvictingTaint]:
         """The NoExecute taints of a device: its own, and those of rules."""
         slices = self._slices.by_index(_TAINTED, _text("device", *device))

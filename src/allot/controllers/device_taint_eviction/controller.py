@@ -99,15 +99,14 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
 
     def _pod_added(self, pod: Pod) -> None:
         if _has_claims(pod):
-            self.queue.add(pod_ref(pod))
+            self._add_pods((pod,))
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         if _has_claims(new) and _situation(old) != _situation(new):
-            self.queue.add(pod_ref(new))
+            self._add_pods((new,))
 
     def _pod_deleted(self, pod: Pod) -> None:
-        if _has_claims(pod):
-            self.queue.add(pod_ref(pod))
+        self._pod_added(pod)
 
     def _claim_changed(self, claim: ResourceClaim) -> None:
         if claim.status.allocation is not None:
@@ -154,8 +153,12 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
             self.queue.add(sweep)
 
     def _add_pods(self, pods: Iterable[Pod]) -> None:
+        """Queue pods that may have to be evicted, or that may no longer have to be."""
+        may_evict = self._affected.has_evicting_taints
         for pod in pods:
-            self.queue.add(pod_ref(pod))
+            ref = pod_ref(pod)
+            if may_evict or ref in self._waiting or ref in self._evicted:
+                self.queue.add(ref)
 
     # --- reconciling pods ---
 

@@ -13,6 +13,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.client.client import Client
+from allot.client.clock import Timer
 from allot.client.errors import ApiStatusError
 from allot.client.events import WARNING, Recorder, reference_to
 from allot.client.informer import Informer
@@ -75,21 +76,35 @@ class ClaimCreator:
         recorder: Recorder,
         gates: FeatureGates,
         metrics: ClaimMetrics,
-        requeue: Callable[[ObjectKey, float], None],
+        requeue: Callable[[ObjectKey], None],
     ) -> None:
-        """`requeue` queues a pod again after some seconds."""
+        """`requeue` queues a pod again."""
         self._client = client
         self._claims = claims
         self._templates = templates
         self._recorder = recorder
         self._gates = gates
         self._metrics = metrics
-        self._look_again = requeue
+        self._requeue = requeue
         self._created = CreatedClaims(client.clock.now)
+        self._expiry: Timer | None = None
 
     def claim_seen(self, key: ObjectKey) -> None:
         """The informer has received a claim."""
         self._created.forget(key)
+
+    def has_created_all(self, pod: Pod) -> bool:
+        """Whether the claims of all entries with a template are known, and the pod's status names them."""
+        told, (namespace, _) = claim_statuses(pod), pod.key
+        for entry in claim_entries(pod):
+            if not entry.template_name:
+                continue
+            if entry.name not in told:
+                return False
+            name = told[entry.name]
+            if name is not None and not self._is_known(ObjectKey(namespace, name), pod):
+                return False
+        return True
 
     async def create_missing(self, pod: Pod) -> None:
         """Create the claims of all entries with a template, and write their names to the pod's status."""
@@ -117,30 +132,41 @@ class ClaimCreator:
         told = claim_statuses(pod)
         if entry.name in told:
             name = told[entry.name]
-            if name is None or await self._is_there(ObjectKey(namespace, name), pod):
+            key = ObjectKey(namespace, name or "")
+            if name is None or self._is_known(key, pod):
+                return name
+            if await self._owner_on_server(key) == uid:
                 return name
         made = claim_already_made(self._claims.by_index(CLAIMS_BY_POD, uid), uid, entry.name)
         if made is not None:
             return made.metadata.name
         key = claim_key(pod, entry.name)
-        if self._is_created(key, pod):
+        if self._created.is_made_for(key, uid):
             return key.name
         return await self._create(pod, entry)
 
-    async def _is_there(self, key: ObjectKey, pod: Pod) -> bool:
-        """Whether a claim exists that was created for the pod."""
-        claim = self._claims.get(key)
-        if claim is not None and is_made_for(claim, uid_of(pod)):
+    def _is_known(self, key: ObjectKey, pod: Pod) -> bool:
+        """Whether a claim was created for the pod, as far as is known without the server."""
+        claim, uid = self._claims.get(key), uid_of(pod)
+        if claim is not None and is_made_for(claim, uid):
             return True
-        if self._is_created(key, pod):
-            return True
-        return await self._owner_on_server(key) == uid_of(pod)
+        return self._created.is_made_for(key, uid)
 
-    def _is_created(self, key: ObjectKey, pod: Pod) -> bool:
-        if not self._created.is_made_for(key, uid_of(pod)):
-            return False
-        self._look_again(pod.key, CREATED_CLAIM_TTL_SECONDS)
-        return True
+    def _add_created(self, key: ObjectKey, pod: Pod) -> None:
+        self._created.add(key, pod.key, uid_of(pod))
+        self._expect_created()
+
+    def _expect_created(self) -> None:
+        """Requeue the pods of created claims if the informer does not get the claims in time."""
+        if self._expiry is None and self._created:
+            clock = self._client.clock
+            self._expiry = clock.call_later(CREATED_CLAIM_TTL_SECONDS, self._expire_created)
+
+    def _expire_created(self) -> None:
+        self._expiry = None
+        for pod in self._created.expire():
+            self._requeue(pod)
+        self._expect_created()
 
     async def _owner_on_server(self, key: ObjectKey) -> str | None:
         """The uid of the pod that a claim was created for, empty if for none; None if the claim does not exist."""
@@ -175,7 +201,7 @@ class ClaimCreator:
                     return key.name
             else:
                 self._metrics.tried_to_create(uses, worked=True)
-                self._created.add(key, uid_of(pod))
+                self._add_created(key, pod)
                 log.info("pod %s: created claim %s", pod.key, key.name)
                 return key.name
         raise ClaimCreationError(

@@ -70,9 +70,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
             context.recorder,
             context.gates,
             self._metrics,
-            lambda pod, seconds: self.queue.add_after(
-                ClaimControllerKey(KeyKind.POD, pod), seconds
-            ),
+            lambda pod: self.queue.add(ClaimControllerKey(KeyKind.POD, pod)),
         )
         self._pods.add_index(PODS_BY_CLAIM, claims_used_by_pod)
         self._pods.add_index(PODS_BY_TEMPLATE, templates_used_by_pod)
@@ -102,8 +100,13 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
     def _pod_changed(self, pod: Pod) -> None:
         if is_done(pod):
             self._queue_claims_of(pod)
-        elif has_claims(pod):
+        elif has_claims(pod) and not self._is_settled(pod):
             self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
+
+    def _is_settled(self, pod: Pod) -> bool:
+        """Whether the informers have all that the pod needs. Most of its changes are not about claims."""
+        is_reserved = not pod.node_name or self._reservations.are_complete(pod)
+        return is_reserved and self._maker.has_created_all(pod)
 
     def _pod_deleted(self, pod: Pod) -> None:
         if self._queue_claims_of(pod):
@@ -123,7 +126,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
         key = claim.key
         self._metrics.claim_seen(key, claim)
         self._maker.claim_seen(key)
-        if _may_be_unneeded(claim):
+        if self._reservations.may_need_cleanup(claim):
             self.queue.add(ClaimControllerKey(KeyKind.CLAIM, key))
         if claim.status.allocation is not None:
             for pod in self._pods.by_index(PODS_BY_CLAIM, str(key)):
@@ -143,11 +146,3 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
     def _template_added(self, template: RawObject) -> None:
         for pod in self._pods.by_index(PODS_BY_TEMPLATE, str(template.key)):
             self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
-
-
-def _may_be_unneeded(claim: ResourceClaim) -> bool:
-    return (
-        bool(claim.status.reserved_for)
-        or claim.metadata.deletion_timestamp is not None
-        or owning_pod(claim) is not None
-    )

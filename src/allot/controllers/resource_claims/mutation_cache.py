@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.lru_cache import LRUCache
@@ -27,25 +27,45 @@ class DeletedPods:
         return uid in self._uids
 
 
+class _CreatedClaim(NamedTuple):
+    pod: ObjectKey
+    pod_uid: str
+    expires_at: float
+
+
 class CreatedClaims:
-    """Created claims that the informer does not have yet, with the uids of their pods."""
+    """Created claims that the informer does not have yet, with their pods."""
 
     def __init__(self, now: Callable[[], float], limit: int = MAX_CREATED) -> None:
         self._now = now
-        self._created: LRUCache[ObjectKey, tuple[str, float]] = LRUCache(limit)
+        self._limit = limit
+        self._created: dict[ObjectKey, _CreatedClaim] = {}
+        """Oldest first."""
 
-    def add(self, key: ObjectKey, pod_uid: str) -> None:
-        self._created.put(key, (pod_uid, self._now() + CREATED_CLAIM_TTL_SECONDS))
+    def __len__(self) -> int:
+        return len(self._created)
+
+    def add(self, key: ObjectKey, pod: ObjectKey, pod_uid: str) -> None:
+        self._created.pop(key, None)
+        expires_at = self._now() + CREATED_CLAIM_TTL_SECONDS
+        self._created[key] = _CreatedClaim(pod, pod_uid, expires_at)
+        if len(self._created) > self._limit:
+            del self._created[next(iter(self._created))]
 
     def forget(self, key: ObjectKey) -> None:
         """The informer has the claim, or its deletion."""
-        self._created.pop(key)
+        self._created.pop(key, None)
 
     def is_made_for(self, key: ObjectKey, pod_uid: str) -> bool:
         made = self._created.get(key)
-        if made is None:
-            return False
-        if made[1] <= self._now():
-            self._created.pop(key)
-            return False
-        return made[0] == pod_uid
+        return made is not None and made.pod_uid == pod_uid and made.expires_at > self._now()
+
+    def expire(self) -> list[ObjectKey]:
+        """Forget the claims that the informer should have by now. Returns their pods."""
+        now, pods = self._now(), []
+        for key, made in tuple(self._created.items()):
+            if made.expires_at > now:
+                break
+            del self._created[key]
+            pods.append(made.pod)
+        return pods

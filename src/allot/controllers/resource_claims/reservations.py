@@ -66,6 +66,22 @@ class Reservations:
 
     # --- claims whose pods are done ---
 
+    def may_need_cleanup(self, claim: ResourceClaim) -> bool:
+        """Whether `clean_up` has something to do, or has to ask the server about a pod."""
+        namespace = claim.metadata.namespace
+        done = set()
+        for consumer in claim.status.reserved_for:
+            if is_pod(consumer):
+                state = self._state_in_copy(ObjectKey(namespace, consumer.name), consumer.uid)
+                if state is ConsumerState.UNKNOWN:
+                    return True
+                if state is not ConsumerState.NEEDED:
+                    done.add(consumer.uid)
+        owner, state = owning_pod(claim), ConsumerState.NEEDED
+        if owner is not None and not consumers_left(claim, done):
+            state = self._state_in_copy(ObjectKey(namespace, owner.name), owner.uid)
+        return state is ConsumerState.UNKNOWN or bool(plan(claim, done, state))
+
     async def clean_up(self, key: ObjectKey) -> None:
         """Remove reservations of pods that are done or gone; deallocate and delete the claim if unused."""
         claim = self._claims.get(key)
@@ -98,13 +114,16 @@ class Reservations:
         return plan(claim, done, state)
 
     async def _state(self, key: ObjectKey, uid: str) -> ConsumerState:
-        state = state_in_copy(uid, self._pods.get(key), uid in self._deleted)
+        state = self._state_in_copy(key, uid)
         if state is ConsumerState.UNKNOWN:
             found: Pod | None = await self._client.find(PODS, key)
             state = state_on_server(uid, found)
             if state in _GONE:
                 self._deleted.add(uid)
         return state
+
+    def _state_in_copy(self, key: ObjectKey, uid: str) -> ConsumerState:
+        return state_in_copy(uid, self._pods.get(key), uid in self._deleted)
 
     async def _take(self, step: Step, claim: ResourceClaim) -> ResourceClaim:
         """The claim after the step."""
@@ -128,6 +147,12 @@ class Reservations:
         )
 
     # --- pods that got their node without the scheduler ---
+
+    def are_complete(self, pod: Pod) -> bool:
+        """Whether the informer shows no allocated claim of a bound pod that is not reserved for it."""
+        namespace, uid = pod.key.namespace, uid_of(pod)
+        claims = (self._claims.get(ObjectKey(namespace, name)) for name in used_claims(pod))
+        return not any(claim is not None and lacks_reservation(claim, uid) for claim in claims)
 
     async def add_missing(self, pod: Pod) -> None:
         """Reserve the allocated claims of a bound pod for it."""

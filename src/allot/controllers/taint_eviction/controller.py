@@ -78,8 +78,12 @@ class TaintEvictionController(QueueController[PodRef]):
             self.queue.add(pod_ref(pod))
 
     def _pod_added(self, pod: Pod) -> None:
-        if pod.node_name:
-            self.queue.add(pod_ref(pod))
+        """Queue the pod if it may have to leave its node, or if it was to leave one."""
+        node = self._nodes.get(ObjectKey("", pod.node_name)) if pod.node_name else None
+        ref = pod_ref(pod)
+        may_leave = node is not None and evicting_taints(node)
+        if may_leave or ref in self._waiting or ref in self._deleted:
+            self.queue.add(ref)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         if _situation(old) != _situation(new):

@@ -15,14 +15,18 @@ class QueueingHints:
     def __init__(self, registrations: Mapping[str, Sequence[EventRegistration]]) -> None:
         """`registrations` are by plugin."""
         self._registrations = registrations
+        self._interested: dict[ClusterEvent, frozenset[str]] = {}
 
-    def interested_plugins(self, event: ClusterEvent) -> set[str]:
+    def interested_plugins(self, event: ClusterEvent) -> frozenset[str]:
         """The plugins that have registered for the event."""
-        return {
-            plugin
-            for plugin, registrations in self._registrations.items()
-            if any(registration.event.covers(event) for registration in registrations)
-        }
+        found = self._interested.get(event)
+        if found is None:
+            found = self._interested[event] = frozenset(
+                plugin
+                for plugin, registrations in self._registrations.items()
+                if any(registration.event.covers(event) for registration in registrations)
+            )
+        return found
 
     def helps_only_referencing_pods(
         self, concerned: Iterable[str], observed: ObservedEvent

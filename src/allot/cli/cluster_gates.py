@@ -6,10 +6,10 @@ from allot import features
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.snapshots import Source, rules_of_cluster
+from allot.client import cluster_gates
+from allot.client.cluster_gates import ClusterGates
 from allot.client.snapshot import Snapshot
 from allot.features import FeatureGateError
-from allot.public import cluster_gates
-from allot.public.cluster_gates import ClusterGates
 from allot.rules import RuleSet
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from allot.cli.errors import CommandError
 from allot.cli.manifests import CLONE_KIND, Manifest, read_all
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
+from allot.client import cluster_gates
 from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.server_gates import ServerGates
 from allot.client.snapshot import Snapshot
-from allot.public import cluster_gates
 from allot.public.errors import ClusterError, ManifestError
 from allot.public.loading import DEFAULT_NAMESPACE, Reading, objects_in, read_cluster
 from allot.rules import RuleSet

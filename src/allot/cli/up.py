@@ -228,9 +228,9 @@ def _of_clone(
     manifest = objects.configuration
     if manifest is None:
         return feature_gates, rules
+    from allot.client.cluster_gates import rules_of_cluster
     from allot.client.snapshot import Snapshot
     from allot.features import GATES, Stage
-    from allot.public.cluster_gates import rules_of_cluster
 
     cluster = Snapshot()
     cluster.server_version, cluster.gates = clone_configuration(manifest)

@@ -12,8 +12,8 @@ import msgspec
 from allot.api.claims import ResourceClaim
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
+from allot.client.cluster_gates import ClusterGates
 from allot.client.snapshot import Snapshot
-from allot.public.cluster_gates import ClusterGates
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.explain.explanation_text import claim_lines, plain_text, pod_lines

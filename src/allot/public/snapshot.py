@@ -22,6 +22,7 @@ from allot.api.identities import DeviceId, ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourceSlice
 from allot.client import resources
+from allot.client.cluster_gates import ClusterGates, gates_of_cluster
 from allot.client.resources import RESOURCES, Resource
 from allot.client.snapshot import Snapshot
 from allot.features import DEVICE_TAINTS, FeatureGates
@@ -36,7 +37,6 @@ from allot.public.arguments import (
     resource_named,
     target_of,
 )
-from allot.public.cluster_gates import ClusterGates, gates_of_cluster
 from allot.public.devices import Device, device_of
 from allot.public.errors import ClusterError
 from allot.public.gates import feature_gates as resolve_gates

@@ -83,7 +83,7 @@ def _default_flat_request(request: v1beta1.DeviceRequest) -> v1beta1.DeviceReque
     return replace(request, first_available=_changed(request.first_available, _default_exact))
 
 
-def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     requests = _changed(spec.devices.requests, _default_request)
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
@@ -135,7 +135,7 @@ def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
     return ResourceClaim(
         _default_metadata(claim.metadata),
-        _default_claim_spec(claim.spec),
+        default_claim_spec(claim.spec),
         _default_claim_status(claim.status),
     )
 
@@ -149,7 +149,7 @@ def default_flat_claim(claim: v1beta1.ResourceClaim, _: datetime) -> v1beta1.Res
 
 
 def default_template(template: ResourceClaimTemplate, _: datetime) -> ResourceClaimTemplate:
-    spec = replace(template.spec, spec=_default_claim_spec(template.spec.spec))
+    spec = replace(template.spec, spec=default_claim_spec(template.spec.spec))
     return ResourceClaimTemplate(_default_metadata(template.metadata), spec)
 
 

@@ -50,6 +50,7 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
         ListedCommand(
             "conformance", "Check a DRA driver against its contract", "driver-conformance.md"
         ),
+        ListedCommand("hardware", "Show and capture hardware profiles", "hardware.md"),
         ListedCommand("driver", "Create a DRA driver from a template", "guides/drivers.md"),
     ),
     "Maintenance and testing": (

@@ -140,13 +140,14 @@ def nodes(
 def _list_profiles() -> None:
     from allot.driver.loading import load_hardware, profiles
 
+    width = max(map(len, profiles()))
     for name in profiles():
         hardware = load_hardware(name)
         counts = _devices_by_driver(hardware)
         of_each = ", ".join(f"{count} of {driver}" for driver, count in counts.items())
-        click.echo(f"{name:12} {len(hardware.nodes)} node(s): {', '.join(counts)}")
-        click.echo(f"{'':12} {counts.total()} device(s): {of_each}")
-        click.echo(f"{'':12} {hardware.description}")
+        click.echo(f"{name:{width}} {len(hardware.nodes)} node(s): {', '.join(counts)}")
+        click.echo(f"{'':{width}} {counts.total()} device(s): {of_each}")
+        click.echo(f"{'':{width}} {hardware.description}")
 
 
 def _devices_by_driver(hardware: Hardware) -> Counter[str]:
@@ -158,23 +159,13 @@ def _devices_by_driver(hardware: Hardware) -> Counter[str]:
 
 def _print_objects(described: Sequence[Hardware]) -> None:
     """The nodes, slices and classes as YAML, as they would be created."""
-    import msgspec
-    import yaml
-
-    from allot.api.decoding import to_builtin
-    from allot.api.raw import RawObject
-    from allot.questions.hardware_objects import hardware_objects
+    from allot.cli.hardware_output import documents_of, print_yaml
 
     kinds: Counter[str] = Counter()
     for hardware in described:
-        for resource, obj in hardware_objects(hardware):
-            kinds[resource.kind] += 1
-            written = obj.data if isinstance(obj, RawObject) else obj
-            head = {"apiVersion": resource.api_version, "kind": resource.kind}
-            document = head | msgspec.json.decode(msgspec.json.encode(written, enc_hook=to_builtin))
-            document["metadata"].pop("uid", None)
-            click.echo("---")
-            click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+        for document in documents_of(hardware):
+            kinds[document["kind"]] += 1
+            print_yaml(document)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no --hardware"
     click.echo(f"dry run, nothing was created: {counted}", err=True)
 

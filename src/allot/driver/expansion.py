@@ -18,11 +18,12 @@ MAX_COUNT: Final = 100_000
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class PoolTemplate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", frozen=True):
-    """The template of a pool. Without a node selection, each node has its own pool."""
+class SliceTemplate(
+    msgspec.Struct, forbid_unknown_fields=True, rename="camel", frozen=True, kw_only=True
+):
+    """What is in a slice, and which nodes can use it."""
 
-    driver: str
-    name: str = ""
+    node_name: str | None = None
     node_selector: dict[str, Any] | None = None
     all_nodes: bool | None = None
     per_device_node_selection: bool | None = None
@@ -32,8 +33,29 @@ class PoolTemplate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", f
     devices: list[dict[str, Any]] = []
 
     @property
+    def selects_nodes(self) -> bool:
+        return bool(
+            self.node_name or self.node_selector or self.all_nodes or self.per_device_node_selection
+        )
+
+
+class PoolTemplate(SliceTemplate, forbid_unknown_fields=True, rename="camel", frozen=True):
+    """The template of a pool. Without a node selection, each node has its own pool.
+
+    `node_names` are the nodes that have one, if not all do. `slices` replaces `counter_sets` and `devices`: the pool is
+    published in exactly these slices. What a slice does not say, the pool does.
+    """
+
+    driver: str
+    name: str = ""
+    node_names: list[str] = []
+    slices: list[SliceTemplate] = []
+
+    @property
     def is_per_node(self) -> bool:
-        return not (self.node_selector or self.all_nodes or self.per_device_node_selection)
+        if self.selects_nodes:
+            return False
+        return not self.slices or not all(part.selects_nodes for part in self.slices)
 
 
 class ExpansionError(ValueError):
@@ -49,26 +71,43 @@ def expand_pool(
     name: str,
     node_name: str | None,
     placeholders: Mapping[str, int | str],
+) -> tuple[ResourceSliceSpec, ...]:
+    """The pool as one slice, which may exceed the API's limits and have both counters and devices, or in its slices."""
+    if not template.slices:
+        return (_expand_slice(template, template, name, node_name, placeholders),)
+    found = []
+    for index, part in enumerate(template.slices):
+        try:
+            found.append(_expand_slice(template, part, name, node_name, placeholders))
+        except ExpansionError as error:
+            raise ExpansionError(f"slices[{index}].{error.field}", error.problem) from None
+    return tuple(found)
+
+
+def _expand_slice(
+    pool: PoolTemplate,
+    part: SliceTemplate,
+    name: str,
+    node_name: str | None,
+    placeholders: Mapping[str, int | str],
 ) -> ResourceSliceSpec:
-    """The pool as one slice, which may exceed the API's limits and have both counters and devices."""
-    selector = template.node_selector
+    selection = part if part.selects_nodes else pool
+    selector = selection.node_selector
     return ResourceSliceSpec(
-        driver=template.driver,
+        driver=pool.driver,
         pool=ResourcePool(name),
-        node_name=node_name,
+        node_name=selection.node_name if selection.selects_nodes else node_name,
         node_selector=(
             decode_written(selector, NodeSelector, "nodeSelector") if selector is not None else None
         ),
-        all_nodes=template.all_nodes,
-        per_device_node_selection=template.per_device_node_selection,
-        partition_type_attribute=template.partition_type_attribute,
-        skip_node_operations=template.skip_node_operations,
+        all_nodes=selection.all_nodes,
+        per_device_node_selection=selection.per_device_node_selection,
+        partition_type_attribute=part.partition_type_attribute or pool.partition_type_attribute,
+        skip_node_operations=part.skip_node_operations or pool.skip_node_operations,
         shared_counters=tuple(
-            _expanded(
-                template.counter_sets, "counterSets", CounterSet, _full_counters, placeholders
-            )
+            _expanded(part.counter_sets, "counterSets", CounterSet, _full_counters, placeholders)
         ),
-        devices=tuple(_expanded(template.devices, "devices", Device, _full_device, placeholders)),
+        devices=tuple(_expanded(part.devices, "devices", Device, _full_device, placeholders)),
     )
 
 

@@ -9,11 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from allot.api.similar_names import did_you_mean, similar_names
 from allot.driver.errors import HardwareError
 from allot.driver.hardware import Hardware
 from allot.driver.reading import read_hardware
 
 _REFERENCE: Final = re.compile(r"(?P<where>.+?)(?:=(?P<count>\d{1,9}))?", re.DOTALL).fullmatch
+_TYPO: Final = 0.75
+"""The set of profiles is closed, so that the most similar one is meant."""
 _PROFILES: Final = files("allot.driver.profiles")
 
 
@@ -56,11 +59,15 @@ def _read(where: str, directory: Path | None) -> _Found:
     try:
         return _Found(path.read_text(encoding="utf-8"), where, path.stem)
     except FileNotFoundError:
-        raise HardwareError(
-            where, "", f"no such file or profile; available profiles: {_choice()}"
-        ) from None
+        raise HardwareError(where, "", no_such_profile(where)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise HardwareError(where, "", getattr(error, "strerror", None) or str(error)) from None
+
+
+def no_such_profile(name: str) -> str:
+    """What to say about a name that is neither a file nor a profile."""
+    similar = similar_names(name, profiles(), min_similarity=_TYPO)
+    return f"no such file or profile{did_you_mean(similar) or f'; available profiles: {_choice()}'}"
 
 
 def _choice() -> str:

@@ -1,6 +1,7 @@
-"""Placeholders in strings: `gpu-{i}`, `numa-{i//4}`, `0000:{i*16+1:02x}:00.0`.
+"""Placeholders in strings: `gpu-{i}`, `numa-{i//4}`, `0000:{i*16+1:02x}:00.0`, `0000:{i|1b|43|52}:00.0`.
 
-A name, optional integer arithmetic, evaluated from left to right, and an optional format (`:02x`).
+A name, optional integer arithmetic, evaluated from left to right, and an optional format (`:02x`) or list of texts, of
+which the number picks one, starting at 0. `{{` and `}}` are braces.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_PLACEHOLDER: Final = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<inside>[^{}]*)\}")
 _INSIDE: Final = re.compile(
-    r"\s*(?P<name>[A-Za-z]+)\s*(?P<steps>(?:(?://|[-+*%])\s*\d{1,9}\s*)*)(?::(?P<format>0?\d{0,2}[dxX]?))?"
+    r"\s*(?P<name>[A-Za-z]+)\s*(?P<steps>(?:(?://|[-+*%])\s*\d{1,9}\s*)*)"
+    r"(?::(?P<format>0?\d{0,2}[dxX]?)|(?P<choices>(?:\|[^|]*)+))?"
 ).fullmatch
 _STEP: Final = re.compile(r"(//|[-+*%])\s*(\d+)")
 
@@ -31,8 +33,16 @@ def filled(value: Any, values: Mapping[str, int | str]) -> Any:
     return value
 
 
+def literal(text: str) -> str:
+    """The text that `filled` turns into `text`."""
+    return text.replace("{", "{{").replace("}", "}}") if "{" in text else text
+
+
 def _filled_text(text: str, values: Mapping[str, int | str]) -> str:
-    return _PLACEHOLDER.sub(lambda match: _value(match[1], values), text)
+    def replaced(match: re.Match[str]) -> str:
+        return match["brace"][0] if match["brace"] else _value(match["inside"], values)
+
+    return _PLACEHOLDER.sub(replaced, text)
 
 
 def _value(inside: str, values: Mapping[str, int | str]) -> str:
@@ -42,12 +52,20 @@ def _value(inside: str, values: Mapping[str, int | str]) -> str:
         known = ", ".join(f"{{{name}}}" for name in values)
         raise PlaceholderError(f"{{{inside}}} is not a placeholder here; available: {known}")
     if isinstance(value, str):
-        if found["steps"] or found["format"]:
+        if found["steps"] or found["format"] or found["choices"]:
             raise PlaceholderError(f"{{{inside}}}: {found['name']} is not a number")
         return value
     for operator, written in _STEP.findall(found["steps"]):
         value = _step(value, operator, int(written), inside)
+    if found["choices"]:
+        return _choice(value, found["choices"][1:].split("|"), inside)
     return format(value, found["format"] or "d")
+
+
+def _choice(number: int, choices: list[str], inside: str) -> str:
+    if not 0 <= number < len(choices):
+        raise PlaceholderError(f"{{{inside}}}: no text number {number}; there are {len(choices)}")
+    return choices[number]
 
 
 def _step(value: int, operator: str, number: int, inside: str) -> int:

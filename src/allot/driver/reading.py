@@ -12,47 +12,49 @@ deviceClasses:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from allot.api.claims import ResourceClaimSpec
 from allot.api.classes import DeviceClass, DeviceClassSpec
+from allot.api.defaults import default_claim_spec
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
-from allot.api.slices import ResourceSlice, ResourceSliceSpec
 from allot.driver.errors import HardwareError
 from allot.driver.expansion import (
     MAX_COUNT,
     ExpansionError,
     PoolTemplate,
+    SliceTemplate,
     decode_written,
-    origins,
 )
 from allot.driver.hardware import (
     Hardware,
     HardwareNode,
     NodeFeatures,
+    NodeGroup,
     PoolKey,
     PoolSource,
-    pool_of,
 )
 from allot.driver.placeholders import PlaceholderError, filled
-from allot.driver.slices import cut_into_slices, slice_name
+from allot.driver.pool_checks import check_pool
 from allot.validation.cel_checker import CelChecker
 from allot.validation.context import Context
 from allot.validation.core_objects import validate_node
 from allot.validation.device_class import validate_class
-from allot.validation.fields import FieldError
+from allot.validation.fields import FieldPath
 from allot.validation.metadata import validate_metadata
-from allot.validation.resource_slice import validate_slice
+from allot.validation.resource_claim import validate_claim_spec
 
 
 class _Nodes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     count: int = 1
     name: str = ""
+    names: list[str] = []
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     taints: list[dict[str, Any]] = []
@@ -63,9 +65,11 @@ class _Nodes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", frozen=True):
     name: str = ""
     description: str = ""
-    nodes: _Nodes = _Nodes(count=0)
+    based_on: list[str] = []
+    nodes: _Nodes | list[_Nodes] = []
     pools: list[PoolTemplate] = []
     device_classes: list[dict[str, Any]] = []
+    example_claim: dict[str, Any] | None = None
 
 
 def read_hardware(document: Any, source: str, name: str, count: int | None = None) -> Hardware:
@@ -82,11 +86,13 @@ def read_hardware(document: Any, source: str, name: str, count: int | None = Non
 def _read(document: Any, name: str, count: int | None) -> Hardware:
     written = _converted(document)
     name = written.name or name
-    nodes, features = _nodes(written.nodes, name, count)
+    groups = _node_groups(written.nodes, name, count)
+    nodes = {node.name: node for group in groups for node in group.nodes}
     sources: dict[PoolKey, PoolSource] = {}
     for index, template in enumerate(written.pools):
         place = f"pools[{index}]"
-        for node in nodes if template.is_per_node else (None,):
+        _check_template(template, nodes, place)
+        for node in _nodes_of(template, nodes):
             key = PoolKey(template.driver, _pool_name(template, node, name, place))
             if key in sources:
                 problem = f"duplicate pool {key.pool} of {key.driver}, also in {sources[key].place}"
@@ -96,9 +102,17 @@ def _read(document: Any, name: str, count: int | None) -> Hardware:
     ends = {source.place: key for key, source in reversed(sources.items())}
     ends_too = {source.place: key for key, source in sources.items()}
     for key in dict.fromkeys((*ends.values(), *ends_too.values())):
-        _check_pool(key, sources[key])
+        check_pool(key, sources[key])
     classes = tuple(_classes(written.device_classes))
-    return Hardware(name, nodes, features, sources, classes, written.description)
+    return Hardware(
+        name,
+        groups,
+        sources,
+        classes,
+        written.description,
+        tuple(written.based_on),
+        _example(written.example_claim),
+    )
 
 
 _MISFIT: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<field>.*)`)?", re.DOTALL).fullmatch
@@ -128,38 +142,65 @@ _TYPO: Final = 0.6
 def _fields_at(path: str) -> list[str]:
     kind: type[msgspec.Struct] = _Document
     if path:
-        kind = _Nodes if path == "nodes" else PoolTemplate
+        kind = PoolTemplate
+        if path.startswith("nodes"):
+            kind = _Nodes
+        elif "slices" in path:
+            kind = SliceTemplate
     return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 # --- nodes ---
 
 
-def _nodes(
-    written: _Nodes, name: str, count: int | None
-) -> tuple[tuple[HardwareNode, ...], NodeFeatures]:
+def _node_groups(
+    written: _Nodes | list[_Nodes], name: str, count: int | None
+) -> tuple[NodeGroup, ...]:
+    """The groups; the numbers of nodes continue from one to the next."""
+    entries = written if isinstance(written, list) else [written]
+    if count is not None and not entries:
+        entries = [_Nodes()]
+    if count is not None and (len(entries) > 1 or entries[0].names):
+        raise ExpansionError("nodes", "=N needs one group of nodes, without `names`")
+    groups: list[NodeGroup] = []
+    seen: dict[str, str] = {}
+    for index, entry in enumerate(entries):
+        place = f"nodes[{index}]" if isinstance(written, list) else "nodes"
+        names = _node_names(entry, name, count, len(seen), place)
+        nodes = []
+        for node_name in names:
+            if node_name in seen:
+                problem = f"duplicate node name {node_name}; use {{node}}"
+                raise ExpansionError(f"{place}.name", problem)
+            nodes.append(HardwareNode(len(seen), node_name))
+            seen[node_name] = place
+        features = NodeFeatures(
+            entry.labels,
+            entry.annotations,
+            entry.taints,
+            _amounts(entry.capacity, f"{place}.capacity"),
+            _amounts(entry.allocatable, f"{place}.allocatable"),
+        )
+        for node in (*nodes[:1], *nodes[-1:]):
+            _check_node(node, features, place)
+        groups.append(NodeGroup(tuple(nodes), features))
+    return tuple(groups)
+
+
+def _node_names(
+    written: _Nodes, name: str, count: int | None, first: int, place: str
+) -> Iterator[str]:
+    if written.names:
+        yield from written.names
+        return
+    pattern = written.name or f"{name}-{{node}}"
+    if count is not None and count > 1 and "{" not in pattern:
+        pattern += "-{node}"
     count = written.count if count is None else count
     if not 0 <= count <= MAX_COUNT:
-        raise ExpansionError("nodes.count", f"must be a number from 0 to {MAX_COUNT}")
-    pattern = written.name or f"{name}-{{node}}"
-    nodes = []
-    seen: set[str] = set()
-    for index in range(count):
-        node_name = _filled(pattern, {"node": index}, "nodes.name")
-        if node_name in seen:
-            raise ExpansionError("nodes.name", f"duplicate node name {node_name}; use {{node}}")
-        seen.add(node_name)
-        nodes.append(HardwareNode(index, node_name))
-    features = NodeFeatures(
-        written.labels,
-        written.annotations,
-        written.taints,
-        _amounts(written.capacity, "nodes.capacity"),
-        _amounts(written.allocatable, "nodes.allocatable"),
-    )
-    for node in (*nodes[:1], *nodes[-1:]):
-        _check_node(node, features)
-    return tuple(nodes), features
+        raise ExpansionError(f"{place}.count", f"must be a number from 0 to {MAX_COUNT}")
+    for number in range(first, first + count):
+        yield _filled(pattern, {"node": number}, f"{place}.name")
 
 
 def _amounts(written: dict[str, str | int], place: str) -> dict[str, str]:
@@ -171,16 +212,16 @@ def _amounts(written: dict[str, str | int], place: str) -> dict[str, str]:
     return {name: str(amount) for name, amount in written.items()}
 
 
-def _check_node(node: HardwareNode, features: NodeFeatures) -> None:
+def _check_node(node: HardwareNode, features: NodeFeatures, place: str) -> None:
     labels, annotations, taints = (
-        _filled(part, node.placeholders, f"nodes.{field}")
+        _filled(part, node.placeholders, f"{place}.{field}")
         for field, part in zip(features._fields, features[:3], strict=False)
     )
     metadata = ObjectMeta(name=node.name, labels=labels, annotations=annotations)
     for error in validate_metadata(metadata, namespaced=False):
-        raise ExpansionError(f"nodes.{str(error.path).removeprefix('metadata.')}", error.message)
+        raise ExpansionError(f"{place}.{str(error.path).removeprefix('metadata.')}", error.message)
     for error in validate_node(RawObject({"spec": {"taints": taints}})):
-        raise ExpansionError(f"nodes.{str(error.path).removeprefix('spec.')}", error.message)
+        raise ExpansionError(f"{place}.{str(error.path).removeprefix('spec.')}", error.message)
 
 
 def _filled(value: Any, placeholders: dict[str, int | str], place: str) -> Any:
@@ -193,73 +234,33 @@ def _filled(value: Any, placeholders: dict[str, int | str], place: str) -> Any:
 # --- pools ---
 
 
+def _check_template(template: PoolTemplate, nodes: Mapping[str, HardwareNode], place: str) -> None:
+    if template.slices and (template.devices or template.counter_sets):
+        raise ExpansionError(f"{place}.slices", "not together with devices or counterSets")
+    if template.node_names and not template.is_per_node:
+        raise ExpansionError(f"{place}.nodeNames", "not together with a node selection")
+    for index, node_name in enumerate(template.node_names):
+        if node_name not in nodes:
+            similar = did_you_mean(similar_names(node_name, nodes))
+            problem = f"there is no node {node_name}{similar}"
+            raise ExpansionError(f"{place}.nodeNames[{index}]", problem)
+
+
+def _nodes_of(
+    template: PoolTemplate, nodes: Mapping[str, HardwareNode]
+) -> Iterable[HardwareNode | None]:
+    """The nodes that have a pool of their own; None for a pool that nodes share."""
+    if not template.is_per_node:
+        return (None,)
+    if template.node_names:
+        return [nodes[name] for name in dict.fromkeys(template.node_names)]
+    return nodes.values()
+
+
 def _pool_name(template: PoolTemplate, node: HardwareNode | None, hardware: str, place: str) -> str:
     pattern = template.name or ("{nodeName}" if node is not None else hardware)
     name: str = _filled(pattern, node.placeholders if node else {}, f"{place}.name")
     return name
-
-
-def _check_pool(key: PoolKey, source: PoolSource) -> None:
-    try:
-        pool = pool_of(key, source)
-    except ExpansionError as error:
-        raise ExpansionError(f"{source.place}.{error.field}", error.problem) from None
-    entries = {
-        "devices": (list(origins(source.template.devices)), pool.devices or ()),
-        "sharedCounters": (list(origins(source.template.counter_sets)), pool.shared_counters or ()),
-    }
-    _check_names(pool, source.place, entries)
-    begin = dict.fromkeys(entries, 0)
-    for index, part in enumerate(cut_into_slices(pool)):
-        metadata = ObjectMeta(name=slice_name(*key, index))
-        found = validate_slice(ResourceSlice(metadata, part), Context())
-        # The name is made of driver and pool, about which the spec says more.
-        for wrong in sorted(found, key=lambda error: str(error.path).startswith("metadata")):
-            raise _misfit(wrong, source.place, entries, begin)
-        begin["devices"] += len(part.devices or ())
-        begin["sharedCounters"] += len(part.shared_counters or ())
-
-
-_ITEM: Final = re.compile(r"spec\.(devices|sharedCounters)\[(\d+)\](.*)", re.DOTALL).fullmatch
-_FIELDS: Final = {"devices": "devices", "sharedCounters": "counterSets"}
-
-Entries = dict[str, tuple[list[int], tuple[Any, ...]]]
-
-
-def _misfit(
-    error: FieldError, place: str, entries: Entries, begin: dict[str, int]
-) -> ExpansionError:
-    """The error with its path in the file: the entry, and the expanded item."""
-    path = str(error.path)
-    found = _ITEM(path)
-    if found is None:
-        field = path.removeprefix("spec").replace(".pool.name", ".name")
-        return ExpansionError(f"{place}{field}", error.message)
-    index = begin[found[1]] + int(found[2])
-    numbers, things = entries[found[1]]
-    field = f"{place}.{_FIELDS[found[1]]}[{numbers[index]}]{found[3]}"
-    return ExpansionError(field, f"{error.message} (in {things[index].name})")
-
-
-def _check_names(pool: ResourceSliceSpec, place: str, entries: Entries) -> None:
-    """Checks across slices: duplicate names and unknown counter sets."""
-    for field, (numbers, things) in entries.items():
-        seen: set[str] = set()
-        for number, thing in zip(numbers, things, strict=True):
-            if thing.name in seen:
-                entry = f"{place}.{_FIELDS[field]}[{number}].name"
-                raise ExpansionError(entry, f"duplicate name {thing.name}; use {{i}}")
-            seen.add(thing.name)
-    known = {counter_set.name for counter_set in pool.shared_counters or ()}
-    numbers, _ = entries["devices"]
-    for number, device in zip(numbers, pool.devices or (), strict=True):
-        for consumed in device.consumes_counters:
-            if consumed.counter_set not in known:
-                entry = f"{place}.devices[{number}].consumesCounters"
-                problem = (
-                    f"{device.name} consumes counters of unknown counter set {consumed.counter_set}"
-                )
-                raise ExpansionError(entry, problem)
 
 
 # --- classes ---
@@ -278,3 +279,17 @@ def _classes(entries: list[dict[str, Any]]) -> Iterator[DeviceClass]:
             field = str(error.path).removeprefix("spec.").removeprefix("metadata.")
             raise ExpansionError(f"{place}.{field}", error.message)
         yield device_class
+
+
+# --- the example ---
+
+
+def _example(written: dict[str, Any] | None) -> ResourceClaimSpec | None:
+    if written is None:
+        return None
+    place = "exampleClaim"
+    spec = default_claim_spec(decode_written(written, ResourceClaimSpec, place))
+    context = Context(expressions=CelChecker())
+    for error in validate_claim_spec(spec, FieldPath(place), context):
+        raise ExpansionError(str(error.path), error.message)
+    return spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 from allot.api.base import replace
@@ -35,8 +36,13 @@ def cut_into_slices(pool: ResourceSliceSpec) -> tuple[ResourceSliceSpec, ...]:
     ]
     if not parts:
         parts = [replace(pool, shared_counters=None, devices=None)]
+    return numbered(parts)
+
+
+def numbered(parts: Sequence[ResourceSliceSpec]) -> tuple[ResourceSliceSpec, ...]:
+    """The slices of a pool, each with their number."""
     count = len(parts)
-    return tuple(replace(part, pool=ResourcePool(pool.pool.name, 0, count)) for part in parts)
+    return tuple(replace(part, pool=ResourcePool(part.pool.name, 0, count)) for part in parts)
 
 
 def slice_name(driver: str, pool: str, index: int) -> str:

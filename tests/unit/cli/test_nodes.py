@@ -19,7 +19,7 @@ def test_profiles_are_listed() -> None:
     done = CliRunner().invoke(nodes, ["--profiles"], standalone_mode=False)
 
     lines = done.output.splitlines()
-    at = lines.index("gpu-server   2 node(s): gpu.example.com, nic.example.com")
+    at = lines.index("gpu-server        2 node(s): gpu.example.com, nic.example.com")
     assert lines[at + 1].strip() == "24 device(s): 16 of gpu.example.com, 8 of nic.example.com"
     assert lines[at + 2].strip().startswith("A server with 8 GPUs on two sockets")
     assert len(lines) == 3 * len(profiles())

@@ -244,6 +244,81 @@ def test_a_device_far_behind_is_found() -> None:
         read_hardware(document, "hw.yaml", "hw")
 
 
+# --- groups of nodes, and pools in slices ---
+
+GROUPS = """
+nodes:
+- {names: [big-a, big-b], labels: {size: big}, capacity: {cpu: 64}}
+- {count: 2, name: "small-{node}"}
+pools:
+- {driver: gpu.example.com, nodeNames: [big-b], devices: [{name: gpu}]}
+- {driver: nic.example.com, devices: [{name: nic}]}
+- driver: gpu.example.com
+  name: rack
+  slices:
+  - {nodeName: big-a, devices: [{name: x, count: 1}]}
+  - {allNodes: true, counterSets: [{name: s, counters: {c: 1}}]}
+"""
+
+
+def test_groups_of_nodes() -> None:
+    found = hardware(GROUPS)
+
+    described = dict(found.described_nodes())
+    assert list(described) == ["big-a", "big-b", "small-2", "small-3"]
+    assert described["big-b"].labels == {"size": "big"}
+    assert described["small-3"].capacity == {}
+    pools = [key.pool for key in found.sources if key.driver == DRIVER]
+    assert pools == ["big-b", "rack"]
+    assert len(found.sources) == 2 + 4
+
+
+def test_pools_in_slices() -> None:
+    """They are published as they are written."""
+    first, second = hardware(GROUPS).slices(PoolKey(DRIVER, "rack"))
+
+    assert (first.node_name, second.node_name, second.all_nodes) == ("big-a", None, True)
+    assert (first.shared_counters, second.devices) == (None, None)
+    assert first.pool.resource_slice_count == second.pool.resource_slice_count == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "problem"),
+    [
+        pytest.param(("[big-b]", "[bigg-b]"), "pools[0].nodeNames[0]", "there is no node bigg-b; did you mean big-b", id="node"),
+        pytest.param(("small-{node}", "big-a"), "nodes[1].name", "duplicate node name big-a", id="duplicate"),
+        pytest.param(("cpu: 64", "cpu: x"), "nodes[0].capacity.cpu", "'x': ", id="capacity"),
+        pytest.param(("size: big", "size: '!'"), "nodes[0].labels", "", id="label"),
+        pytest.param(("name: rack", "name: rack\n  devices: [{name: y}]"), "pools[2].slices", "not together with", id="both"),
+        pytest.param(("driver: nic.example.com,", "driver: nic.example.com, allNodes: true, nodeNames: [big-a],"), "pools[1].nodeNames", "not together with", id="selection"),
+        pytest.param(("name: x,", "name: X_,"), "pools[2].slices[0].devices[0].name", "(in X_)", id="device"),
+        pytest.param(("c: 1}", "c: {v: 1}}"), "pools[2].slices[1].counterSets[0]", "", id="counter"),
+        pytest.param(("count: 1}", "cuont: 1}"), "pools[2].slices[0].devices[0].cuont", "unknown field", id="unknown-of-device"),
+        pytest.param(("allNodes: true, c", "alNodes: true, c"), "pools[2].slices[1]", "did you mean allNodes?", id="unknown-of-slice"),
+    ],
+)  # fmt: skip
+def test_groups_and_slices_that_cannot_be(
+    change: tuple[str, str], field: str, problem: str
+) -> None:
+    with pytest.raises(HardwareError) as error:
+        hardware(GROUPS.replace(*change))
+
+    assert error.value.field.startswith(field), str(error.value)
+    assert problem in error.value.problem
+
+
+def test_an_example_claim() -> None:
+    text = "exampleClaim: {devices: {requests: [{name: r, exactly: {deviceClassName: %s}}]}}"
+    found = hardware(text % "gpu").example_claim
+
+    assert found is not None
+    exactly = found.devices.requests[0].exactly
+    assert exactly is not None
+    assert (exactly.allocation_mode, exactly.count) == ("ExactCount", 1)
+    with pytest.raises(HardwareError, match=r"exampleClaim\.devices\.requests\[0\]\.exactly\.dev"):
+        hardware(text % "A_")
+
+
 # --- files and profiles ---
 
 
@@ -267,7 +342,7 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "no such file or profile; available profiles: fabric, gpu-server"),
+        (None, "no such file or profile; available profiles: composable-fabric, cpu-"),
         ("\na: [", "line 2: "),
         ("a: \t1", "line 1: "),
         ("\x00", "unacceptable character"),

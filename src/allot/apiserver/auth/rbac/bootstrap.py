@@ -1,6 +1,7 @@
 """Default roles and bindings, and their reconciliation at the start.
 
-`bootstrap_roles.txt` has those of Kubernetes v1.38, `component_roles.txt` those of allot's own components.
+`bootstrap_roles.txt` has those of Kubernetes v1.38, which are stored. `component_roles.txt` has those of allot's own
+components, which are in force without being stored.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ API_VERSION: Final = f"{GROUP}/v1"
 AUTO_UPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 CORE: Final = "core"
-TABLES: Final = ("bootstrap_roles.txt", "component_roles.txt")
 
 Document = dict[str, Any]
 
@@ -36,20 +36,25 @@ class BootstrapRole(NamedTuple):
 
 @cache
 def bootstrap_roles() -> tuple[BootstrapRole, ...]:
-    """All roles of the tables. Aggregated roles have the rules of the roles they select."""
-    place = files(__package__)
-    found = [
-        role
-        for table in TABLES
-        for role in read_roles(place.joinpath(table).read_text(encoding="utf-8"))
-    ]
+    """The default roles of Kubernetes. Aggregated roles have the rules of the roles they select."""
+    found = _read_table("bootstrap_roles.txt")
     roles = [each.role for each in found]
     # Aggregated roles may be aggregated themselves: admin has edit, which has view.
     for _ in range(3):
         for role in roles:
             if "aggregationRule" in role:
                 role["rules"] = aggregated_rules(role, roles)
-    return tuple(found)
+    return found
+
+
+@cache
+def component_roles() -> tuple[BootstrapRole, ...]:
+    """The roles of allot's own components."""
+    return _read_table("component_roles.txt")
+
+
+def _read_table(name: str) -> tuple[BootstrapRole, ...]:
+    return tuple(read_roles(files(__package__).joinpath(name).read_text(encoding="utf-8")))
 
 
 def read_roles(text: str) -> Iterator[BootstrapRole]:

@@ -1,11 +1,15 @@
-"""Keeps a `PolicyIndex` up to date with the roles and bindings in the store."""
+"""Keeps a `PolicyIndex` up to date with the roles and bindings in the store.
+
+Those of allot's own components are in force without being stored. A stored object of the same name takes precedence.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from allot.api.identities import ObjectKey
 from allot.apiserver.auth.cache_follower import CacheFollower
-from allot.apiserver.auth.rbac.bootstrap import GROUP
+from allot.apiserver.auth.rbac.bootstrap import GROUP, component_roles
 from allot.apiserver.auth.rbac.policy_index import PolicyIndex
 from allot.apiserver.watch_cache.cache import ObjectChange
 from allot.apiserver.watch_cache.caches import Caches, resource_named
@@ -19,7 +23,7 @@ class PolicyFeed:
     """The current roles and bindings of the store."""
 
     def __init__(self, caches: Caches) -> None:
-        self.index = PolicyIndex()
+        self.index = _component_policies()
         self._store = caches.store
         self._version = 0
         self._caught_up_with = -1
@@ -57,7 +61,7 @@ class PolicyFeed:
 
     def _read_all(self) -> None:
         self._version += 1
-        self.index = PolicyIndex()
+        self.index = _component_policies()
         for is_role, follower in self._followers:
             follower.news()  # later changes come after the objects read here
             for stored in follower.objects():
@@ -73,6 +77,7 @@ class PolicyFeed:
             self.index.remove_role(*key)
         else:
             self.index.remove_binding(*key)
+        _put_component_policies(self.index, only=key)
 
     def _put(self, stored: StoredObject, *, is_role: bool) -> None:
         document = stored.object.data
@@ -80,3 +85,17 @@ class PolicyFeed:
             self.index.put_role(document)
         else:
             self.index.put_binding(document)
+
+
+def _component_policies() -> PolicyIndex:
+    index = PolicyIndex()
+    _put_component_policies(index)
+    return index
+
+
+def _put_component_policies(index: PolicyIndex, only: ObjectKey | None = None) -> None:
+    for each in component_roles():
+        if only is None or only == ObjectKey("", each.role["metadata"]["name"]):
+            index.put_role(each.role)
+            assert each.binding is not None
+            index.put_binding(each.binding)

@@ -23,6 +23,7 @@ from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.runtime_classes import RuntimeClassAdmission
 from allot.apiserver.admission.service_accounts import ServiceAccountAdmission
 from allot.apiserver.admission.stored_without_effect import StoredWithoutEffectWarning
+from allot.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Auditor
@@ -97,8 +98,12 @@ class ApiServer:
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
         auditor: Auditor | None = None,
         client_ca: str = "",
+        taints_new_nodes: bool = True,
     ) -> None:
-        """`client_ca` has the certificates (PEM) whose client certificates are trusted."""
+        """`client_ca` has the certificates (PEM) whose client certificates are trusted.
+
+        `taints_new_nodes`: not for servers without a controller that removes the taint.
+        """
         self.store = store
         self._client_ca = client_ca
         self._gates = gates
@@ -124,6 +129,7 @@ class ApiServer:
                 LimitRanger(self.caches),
                 ServiceAccountAdmission(self.caches),
                 DefaultTolerationSeconds(),
+                *([TaintNodesByCondition()] if taints_new_nodes else ()),
                 Priority(self.caches),
                 SystemPriorityClasses(),
                 RuntimeClassAdmission(self.caches),

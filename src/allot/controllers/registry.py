@@ -21,6 +21,7 @@ from allot.controllers.namespace_objects import (
 )
 from allot.controllers.namespaces import NamespaceController
 from allot.controllers.node_lifecycle import NodeLifecycleController
+from allot.controllers.node_ttl import TtlController
 from allot.controllers.pod_garbage_collection import PodGarbageCollector
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
 from allot.controllers.resource_claims import ResourceClaimController
@@ -57,6 +58,7 @@ _ENTRIES: Final = (
     ControllerEntry("root-ca-certificate-publisher-controller", RootCaPublisher),
     ControllerEntry("ttl-after-finished-controller", TtlAfterFinishedController),
     ControllerEntry("node-lifecycle-controller", NodeLifecycleController),
+    ControllerEntry("ttl-controller", TtlController),
     ControllerEntry("taint-eviction-controller", TaintEvictionController),
     ControllerEntry("pod-garbage-collector-controller", PodGarbageCollector),
     ControllerEntry("replicationcontroller-controller", ReplicationControllerController),

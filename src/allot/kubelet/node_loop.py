@@ -87,20 +87,27 @@ class NodeLoop:
             # Spread the renewals of nodes over the period.
             self._leases.add_after(name, self._settings.renew_seconds * (0.5 + fraction(name) / 2))
         wait = self._written_at.get(name, -1e9) + MIN_WRITE_INTERVAL_SECONDS - self._clock.now()
-        status = status_after(node, self._address(node), self._settings, self._clock.today())
-        if status is not None and wait > 0:
+        reported = self._with_status(node)
+        if reported is not node and wait > 0:
             self._statuses.add_after(name, wait)
             return
         try:
-            if status is not None:
+            if reported is not node:
                 self._written_at[name] = self._clock.now()
-                node = await self._client.update_status(NODES, node.with_value(status, "status"))
+                # Controllers write to a new node at the same time: retry with what they wrote.
+                node = await self._client.update_with_retry(
+                    NODES, node.key, self._with_status, subresource="status", start=node
+                )
             await self._tidy(node)
         except ApiStatusError as error:
             if error.is_conflict:
                 self._statuses.add_after(name, CONFLICT_SECONDS)
             elif not error.is_not_found:
                 raise
+
+    def _with_status(self, node: Node) -> Node:
+        status = status_after(node, self._address(node), self._settings, self._clock.today())
+        return node if status is None else node.with_value(status, "status")
 
     async def _tidy(self, node: Node) -> None:
         """Update labels and taints; with the resourceVersion as a precondition."""

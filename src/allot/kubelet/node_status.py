@@ -149,14 +149,17 @@ def _without_blanks(info: Mapping[str, Any]) -> dict[str, Any]:
 # --- labels and taints ---
 
 
-def missing_labels(node: Node) -> dict[str, str]:
-    """The default labels that the node lacks."""
-    wanted = {
+def default_labels(name: str) -> dict[str, str]:
+    return {
         "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": node.metadata.name,
+        "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
-    labels = node.metadata.labels
+
+
+def missing_labels(node: Node) -> dict[str, str]:
+    """The default labels that the node lacks."""
+    wanted, labels = default_labels(node.metadata.name), node.metadata.labels
     return {name: value for name, value in wanted.items() if name not in labels}
 
 

@@ -13,6 +13,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import NODES
+from allot.kubelet.node_status import default_labels
 from allot.kubelet.settings import SIMULATED_LABEL
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,11 @@ class ForeignNodeError(Exception):
 
 
 def new_node(description: NodeDescription) -> dict[str, Any]:
-    labels = {**description.labels, SIMULATED_LABEL: "true"}
+    labels = {
+        **default_labels(description.name),
+        **description.labels,
+        SIMULATED_LABEL: "true",
+    }
     node: dict[str, Any] = {"metadata": {"name": description.name, "labels": labels}}
     if description.annotations:
         node["metadata"]["annotations"] = dict(description.annotations)

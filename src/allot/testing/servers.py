@@ -122,6 +122,7 @@ class LocalServer:
         transfer_limits: TransferLimits = TransferLimits(),  # noqa: B008 - a value
         auditor: Auditor | None = None,
         client_ca: str = "",
+        taints_new_nodes: bool = False,
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS, AUTHENTICATED))
@@ -139,6 +140,7 @@ class LocalServer:
             transfer_limits=transfer_limits,
             auditor=auditor,
             client_ca=client_ca,
+            taints_new_nodes=taints_new_nodes,
         )
 
     async def __aenter__(self) -> Self:

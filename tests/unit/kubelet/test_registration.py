@@ -17,7 +17,13 @@ SERVER = NodeDescription(
 def test_a_new_node_is_simulated() -> None:
     node = new_node(SERVER)
 
-    assert node["metadata"]["labels"] == {"example.com/rack": "r1", "allot.dev/simulated": "true"}
+    assert node["metadata"]["labels"] == {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": "server",
+        "kubernetes.io/os": "linux",
+        "example.com/rack": "r1",
+        "allot.dev/simulated": "true",
+    }
     assert node["spec"] == {"taints": [{"key": "example.com/gpu", "effect": "NoSchedule"}]}
     assert node["status"] == {"capacity": {"cpu": "8"}, "allocatable": {"cpu": "7"}}
 

@@ -63,6 +63,7 @@ AVAILABLE_IS_ALLOCATABLE: Final = "AvailableIsAllocatable"
 CROSS_SLICE_VALIDATION: Final = "CrossSliceValidation"
 REPORT_INCOMPLETE_POOLS: Final = "ReportIncompletePools"
 KEP_FIELDS_IN_V1ALPHA3: Final = "KepFieldsInV1alpha3"
+SERVE_V1ALPHA1: Final = "ServeV1alpha1"
 POOL_STATUS_NOT_SERVED_WHEN_OFF: Final = "PoolStatusNotServedWhenOff"
 UNKNOWN_DRIVER_WARNING: Final = "UnknownDriverWarning"
 
@@ -197,6 +198,11 @@ RULES: Final[Mapping[str, Rule]] = {
             5677,
             "v1alpha3 also has the KEP's short name and status fields; without observationTime a"
             " status is not final",
+        ),
+        Rule(
+            SERVE_V1ALPHA1,
+            5677,
+            "ResourcePoolStatusRequests are also served in the KEP's version, v1alpha1",
         ),
         Rule(
             POOL_STATUS_NOT_SERVED_WHEN_OFF,

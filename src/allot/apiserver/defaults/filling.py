@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +37,12 @@ def items(data: Data, name: str) -> list[Data]:
 def fill(data: Data, **defaults: Any) -> Data:
     """`data` with these fields where they are missing; `data` itself if none is."""
     missing = {name: value for name, value in defaults.items() if is_missing(data.get(name))}
+    return data | missing if missing else data
+
+
+def always_written(data: Data, *names: str) -> Data:
+    """`data` with null for times that are not set: Kubernetes writes them always."""
+    missing = {name: None for name in names if name not in data}
     return data | missing if missing else data
 
 
@@ -76,20 +82,28 @@ def change_each(data: Data, name: str, step: Step) -> Data:
 
 
 class PartDefaults:
-    """Defaults that are in one part of an object and do not depend on others.
+    """Defaults that are in some parts of an object and do not depend on others.
 
     Objects made from one template have equal parts, which are filled in once. When there are too many, all are forgotten.
     """
 
-    def __init__(self, part: str, step: Step) -> None:
-        self.part = part
+    def __init__(self, steps: Mapping[str, Step]) -> None:
+        self._fill = {part: _Memory(step) for part, step in steps.items()}
+
+    def __call__(self, data: Data) -> Data:
+        for part, fill in self._fill.items():
+            data = change(data, part, fill)
+        return data
+
+
+class _Memory:
+    """A step, with what it made of recent parts."""
+
+    def __init__(self, step: Step) -> None:
         self._step = step
         self._filled: dict[bytes, Data] = {}
 
-    def __call__(self, data: Data) -> Data:
-        return change(data, self.part, self._fill)
-
-    def _fill(self, part: Data) -> Data:
+    def __call__(self, part: Data) -> Data:
         text = _encode(part)
         filled = self._filled.get(text)
         if filled is None:

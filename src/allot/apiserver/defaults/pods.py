@@ -7,6 +7,7 @@ from typing import Final
 from allot.apiserver.defaults.filling import (
     Data,
     PartDefaults,
+    always_written,
     change,
     change_at,
     change_each,
@@ -17,6 +18,11 @@ from allot.apiserver.defaults.filling import (
 )
 
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+CONTAINER_STATUS_LISTS: Final = (
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+)
 FILE_MODE: Final = 0o644
 TOKEN_SECONDS: Final = 3600
 GRACE_SECONDS: Final = 30
@@ -51,7 +57,27 @@ def _running_pod_defaults(spec: Data) -> Data:
     return change(spec, "resources", lambda resources: _pod_requests(resources, spec))
 
 
-pod_defaults: Final = PartDefaults("spec", _running_pod_defaults)
+def _pod_status_defaults(status: Data) -> Data:
+    status = change_each(status, "conditions", _condition_defaults)
+    for name in CONTAINER_STATUS_LISTS:
+        status = change_each(status, name, _container_status_defaults)
+    return status
+
+
+def _condition_defaults(condition: Data) -> Data:
+    return always_written(condition, "lastProbeTime", "lastTransitionTime")
+
+
+def _container_status_defaults(status: Data) -> Data:
+    for name in ("state", "lastState"):
+        status = change_at(status, (name, "running"), lambda s: always_written(s, "startedAt"))
+        status = change_at(
+            status, (name, "terminated"), lambda s: always_written(s, "startedAt", "finishedAt")
+        )
+    return status
+
+
+pod_defaults: Final = PartDefaults({"spec": _running_pod_defaults, "status": _pod_status_defaults})
 """A pod: what templates get, and what only running pods need."""
 
 # --- containers ---

@@ -86,9 +86,11 @@ def api_resources(served: ServedResources, group_version: GroupVersion) -> dict[
     found = served.resources_in(group_version)
     if not found:
         return None
+    # The list of the core group is older than this field.
+    typed = {"apiVersion": "v1"} if group_version.group else {}
     return {
         "kind": "APIResourceList",
-        "apiVersion": "v1",
+        **typed,
         "groupVersion": str(group_version),
         "resources": [
             entry
@@ -128,9 +130,8 @@ def _part_entry(resource: Resource, part: Subresource) -> dict[str, Any]:
         "singularName": "",
         "namespaced": resource.namespaced,
     }
-    if part.kind is not None:
-        if part.kind.group:
-            entry["group"] = part.kind.group
+    if part.kind is not None and part.kind.group:
+        entry["group"] = part.kind.group
         entry["version"] = part.kind.version
     entry["kind"] = part.kind.kind if part.kind else resource.kind
     entry["verbs"] = list(part.verbs)
@@ -139,7 +140,7 @@ def _part_entry(resource: Resource, part: Subresource) -> dict[str, Any]:
 
 def _storage_hash(resource: Resource) -> str:
     """Tells clients when objects were stored in another version."""
-    text = f"{resource.group}/{resource.versions[0]}/{resource.kind}"
+    text = f"{resource.group}/{resource.info.storage_version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
@@ -162,6 +163,7 @@ def _aggregated(served: ServedResources, path: str, version: str) -> Document:
             "items": [_discovered_group(served, group) for group in groups],
         }
     )
+    body += b"\n"
     return Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
 
 

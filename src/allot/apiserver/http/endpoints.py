@@ -22,7 +22,13 @@ from allot.apiserver.http.negotiation import (
 from allot.apiserver.http.openapi import version_2
 from allot.apiserver.http.openapi.documents import document, document_hash, index
 from allot.apiserver.http.requests import ApiRequest
-from allot.apiserver.http.responses import Response, in_format, json_response, text_response
+from allot.apiserver.http.responses import (
+    Response,
+    in_format,
+    indented_response,
+    json_response,
+    text_response,
+)
 from allot.apiserver.registry.served import ServedResources
 from allot.exposition import exposition
 
@@ -87,9 +93,9 @@ class NonResourceEndpoints:
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
         match parts:
             case []:
-                return json_response(200, {"paths": discovery.root_paths(self._served)})
+                return indented_response(200, {"paths": discovery.root_paths(self._served)})
             case ["version"]:
-                return json_response(200, discovery.version_info())
+                return indented_response(200, discovery.version_info())
             case ["healthz" | "livez" | "readyz", *_]:
                 return text_response(200, "ok")
             case ["metrics"]:

@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
@@ -32,7 +34,12 @@ from allot.apiserver.http.protobuf_rendering import (
     protobuf_list,
     protobuf_renderer,
 )
-from allot.apiserver.http.rendering import Renderer, plain_renderer, renderer_for
+from allot.apiserver.http.rendering import (
+    Renderer,
+    plain_renderer,
+    renderer_for,
+    table_of_document,
+)
 from allot.apiserver.http.requests import ApiRequest, write_options
 from allot.apiserver.http.responses import (
     Response,
@@ -45,7 +52,9 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.watching import Watcher, watch_options
 from allot.apiserver.http.writing import WriteHandlers
-from allot.apiserver.kinds.definition import LOG
+from allot.apiserver.kinds.definition import LOG, SCALE
+from allot.apiserver.kinds.deprecations import deprecation_warning
+from allot.apiserver.kinds.scale import SCALE_TABLE
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.object_store import Written
 from allot.apiserver.registry.reading import ListMeta, Reader
@@ -99,10 +108,9 @@ class Handlers:
         custom = target.resource.custom
         if custom is not None and custom.conversion_problem:
             raise api_errors.internal(custom.conversion_problem)
-        if custom is not None and custom.deprecation and not warned:
-            return await _with_warning(
-                custom.deprecation, self.handle(request, target, verb, warned=True)
-            )
+        deprecation = _deprecation(target)
+        if deprecation and not warned:
+            return await _with_warning(deprecation, self.handle(request, target, verb, warned=True))
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
         accepted = self._negotiate(request, target, transforms)
@@ -110,7 +118,12 @@ class Handlers:
         answer = _Responder(request, accepted, renderer, self._workers)
         part = target.subresource
         if part is not None and part.kind is not None:
-            return await answer.formatted(await self._subresources.handle(request, target, verb))
+            response = await self._subresources.handle(request, target, verb)
+            if part.name == SCALE.name and accepted.transform == "Table":
+                document = msgspec.json.decode(response.body)
+                table = table_of_document(document, SCALE_TABLE, accepted.version, self._clock())
+                response = json_response(response.code, table)._replace(headers=response.headers)
+            return await answer.formatted(response)
         if part is not None and part.name == "finalize":
             return await answer.written(200, await self._subresources.finalize(request, target))
         if not target.resource.info.is_stored:
@@ -163,7 +176,9 @@ class Handlers:
         watcher = Watcher(self._store, cache, selection, renderer, options)
         await watcher.prepare(self._reader)
         streamed = STREAMED["protobuf"] if accepted.format == "protobuf" else JSON
-        return watcher, StreamResponse(watcher.stream(), streamed)
+        warning = _deprecation(target)
+        headers = warning_headers([warning]) if warning else ()
+        return watcher, StreamResponse(watcher.stream(), streamed, headers)
 
     def _negotiate(
         self,
@@ -216,6 +231,7 @@ class _Responder(NamedTuple):
             body = await self.workers.run(size, partial(self.renderer.one, stored))
         if is_protobuf:
             return Response(code, body, PROTOBUF)
+        body += b"\n"
         if self.accepted.format == "json" and not self.request.query:
             return Response(code, body)
         return await self.formatted(Response(code, body))
@@ -224,7 +240,7 @@ class _Responder(NamedTuple):
         if isinstance(self.renderer, ProtobufRenderer):
             return await protobuf_list(objects, self.renderer, meta, self.workers)
         return await list_response(
-            objects,
+            self.renderer.in_order(objects),
             self.renderer.frame(meta),
             self.renderer.item,
             self.accepted.format,
@@ -238,6 +254,14 @@ class _Responder(NamedTuple):
             return response
         size = len(response.body) * (SLOW if format_ == "yaml" else 1)
         return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
+
+
+def _deprecation(target: Target) -> str:
+    """The warning about the version that the request uses; empty if it is not deprecated."""
+    resource = target.resource
+    if resource.custom is not None:
+        return resource.custom.deprecation
+    return deprecation_warning(resource.gvk(target.version))
 
 
 async def _with_warning(warning: str, answering: Awaitable[Response]) -> Response:

@@ -109,7 +109,7 @@ def _items(item_of: ItemOf | None, render: Render, objects: Sequence[StoredObjec
 
 def _json(frame: ListFrame) -> _Form:
     empty = msgspec.json.encode({**frame.fields, frame.items: []})
-    return _Form(empty[:-2], b"]}", empty, b",", None, "application/json")
+    return _Form(empty[:-2], b"]}\n", empty + b"\n", b",", None, "application/json")
 
 
 def _pretty(frame: ListFrame) -> _Form:

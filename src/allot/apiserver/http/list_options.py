@@ -11,6 +11,7 @@ from allot.apiserver.registry.reading import ListOptions, revision_of
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.selectors import (
     EVERY_KIND,
+    NOT_SUPPORTED,
     FieldRequirement,
     FieldSelector,
     SelectorError,
@@ -34,7 +35,7 @@ def selection_for(request: ApiRequest, target: Target) -> Selection:
         if resource.custom is not None:
             require_supported(fields, (*own, *EVERY_KIND))
         else:
-            require_supported(fields, own, resource.kind if own else "")
+            require_supported(fields, own, _unsupported_field(target))
     except SelectorError as error:
         raise bad_request(str(error)) from None
     if target.name:
@@ -42,6 +43,17 @@ def selection_for(request: ApiRequest, target: Target) -> Selection:
         named = FieldRequirement("metadata.name", target.name)
         fields = FieldSelector((*fields.requirements, named))
     return Selection(resource, key_prefix(resource, target.namespace), labels, fields)
+
+
+def _unsupported_field(target: Target) -> str:
+    """Kinds word it differently."""
+    match target.resource.kind:
+        case "Job":
+            return 'field label "{field}" not supported for Job'
+        case "ResourceSlice" as kind:
+            gvk = f"{target.resource.group}/{target.version}, Kind={kind}"
+            return f"field label not supported for {gvk}: {{field}}"
+    return NOT_SUPPORTED
 
 
 def list_options(request: ApiRequest) -> ListOptions:

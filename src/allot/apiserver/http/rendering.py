@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from allot.api.raw import RawObject
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
@@ -61,6 +62,10 @@ class Renderer:
         if self.codec.resource.custom is not None:
             return self.one(stored)
         return stored.body(self.codec, self.version)
+
+    def in_order(self, objects: Sequence[StoredObject]) -> Sequence[StoredObject]:
+        """The objects in the order in which a list has them."""
+        return objects
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
         return change.line(type_, self.codec, self.version)
@@ -150,6 +155,10 @@ class TableRenderer(Renderer):
         del fields["rows"]
         return ListFrame(fields, "rows")
 
+    def in_order(self, objects: Sequence[StoredObject]) -> Sequence[StoredObject]:
+        order = self._table.order
+        return objects if order is None else sorted(objects, key=lambda each: order(each.object))
+
     def item(self, stored: StoredObject) -> bytes:
         return msgspec.json.encode(self._row(stored, stored.revision))
 
@@ -179,17 +188,11 @@ class TableRenderer(Renderer):
 
     def _document(self, rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
         """The columns are described once; later events of a watch leave them out."""
-        described = (
-            [] if self._headed else [_described(each, self._table) for each in self._table.columns]
-        )
+        document = _table_document(self._meta_version, metadata, self._table, rows)
+        if self._headed:
+            document["columnDefinitions"] = None
         self._headed = True
-        return {
-            "kind": "Table",
-            "apiVersion": self._meta_version,
-            "metadata": metadata,
-            "columnDefinitions": described or None,
-            "rows": rows,
-        }
+        return document
 
     def _row(self, stored: StoredObject, revision: int) -> dict[str, Any]:
         now = self._clock()
@@ -208,6 +211,36 @@ class TableRenderer(Renderer):
                 "metadata": metadata_of(stored) | {"resourceVersion": str(revision)},
             }
         return row
+
+
+def table_of_document(
+    document: dict[str, Any], table: Table, meta_version: str, now: datetime
+) -> dict[str, Any]:
+    """The table of one object that is not stored, such as a Scale."""
+    api_version = f"{META}/{meta_version}"
+    metadata = document["metadata"]
+    row = {
+        "cells": table.row(RawObject(document), lambda time: human_age(time, now)),
+        "object": {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": api_version,
+            "metadata": metadata,
+        },
+    }
+    version = metadata.get("resourceVersion", "")
+    return _table_document(api_version, {"resourceVersion": version}, table, [row])
+
+
+def _table_document(
+    api_version: str, metadata: dict[str, Any], table: Table, rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "kind": "Table",
+        "apiVersion": api_version,
+        "metadata": metadata,
+        "columnDefinitions": [_described(column, table) for column in table.columns],
+        "rows": rows,
+    }
 
 
 def _described(column: Column, table: Table) -> dict[str, Any]:

@@ -46,7 +46,12 @@ class StreamResponse(NamedTuple):
 
 
 def json_response(code: int, value: Any) -> Response:
-    return Response(code, msgspec.json.encode(value))
+    return Response(code, msgspec.json.encode(value) + b"\n")
+
+
+def indented_response(code: int, value: Any) -> Response:
+    """A document outside the API, which Kubernetes writes for people."""
+    return Response(code, msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def text_response(code: int, text: str) -> Response:

@@ -85,6 +85,7 @@ class KindDefinition(NamedTuple):
     Without any, `spec` and `status` are free-form.
     """
     is_served: Callable[[FeatureGates], bool] = _always
+    serves_version: Callable[[str, FeatureGates], bool] = _in_all_versions
     has_short_names: Callable[[str, FeatureGates], bool] = _in_all_versions
     """Whether discovery lists the short names in a version."""
     without_effect: str = ""

@@ -38,6 +38,10 @@ def _schema_row(schema: RawObject, age: Age) -> list[Cell]:
     ]
 
 
+def _matching_order(schema: RawObject) -> tuple[int, str]:
+    return count_at(schema, "spec", "matchingPrecedence"), schema.metadata.name
+
+
 def _dangling(schema: RawObject) -> str:
     conditions = schema.get("status", "conditions", default=[])
     found = (c.get("status", "") for c in conditions if c.get("type") == "Dangling")
@@ -59,6 +63,7 @@ DEFINITION: Final = KindDefinition(
             Column("MissingPL"),
         ),
         _schema_row,
+        order=_matching_order,
     ),
     subresources=(STATUS,),
     without_effect="requests are limited by the server's own flow control",

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, change
+from allot.apiserver.defaults.filling import Data, always_written, change_each, make
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
@@ -26,14 +26,21 @@ _NODE_INFO: Final = dict.fromkeys(
 
 
 def node_defaults(node: Data) -> Data:
-    """A node that does not say what is allocatable offers all it has."""
-    return change(node, "status", _node_status_defaults)
+    return make(node, "status", _node_status_defaults)
 
 
 def _node_status_defaults(status: Data) -> Data:
+    """A node that does not say what is allocatable offers all it has."""
     if status.get("allocatable") is None and status.get("capacity") is not None:
         status = status | {"allocatable": status["capacity"]}
-    return change(status, "nodeInfo", _node_info_defaults)
+    if not isinstance(status.get("daemonEndpoints"), dict):
+        status = status | {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}}
+    status = make(status, "nodeInfo", _node_info_defaults)
+    return change_each(status, "conditions", _condition_defaults)
+
+
+def _condition_defaults(condition: Data) -> Data:
+    return always_written(condition, "lastHeartbeatTime", "lastTransitionTime")
 
 
 def _node_info_defaults(info: Data) -> Data:

@@ -38,13 +38,11 @@ def _queuing(given: Data) -> Data:
 
 
 def _level_row(level: RawObject, age: Age) -> list[Cell]:
-    type_ = text_at(level, "spec", "type")
-    part = "exempt" if type_ == "Exempt" else "limited"
-    shares = level.get("spec", part, "nominalConcurrencyShares")
+    shares = level.get("spec", "limited", "nominalConcurrencyShares")
     queuing: dict[str, Any] = level.get("spec", "limited", "limitResponse", "queuing", default={})
     return [
         level.metadata.name,
-        type_,
+        text_at(level, "spec", "type"),
         shares if isinstance(shares, int) else NONE,
         *(queuing.get(field, NONE) for field in ("queues", "handSize", "queueLengthLimit")),
         age_of(level, age),

@@ -58,5 +58,4 @@ DEFINITION: Final = KindDefinition(
     defaults=replica_set_defaults,
     table=REPLICA_TABLE,
     subresources=(SCALE, STATUS),
-    selectable_fields={"status.replicas": "status.replicas"},
 )

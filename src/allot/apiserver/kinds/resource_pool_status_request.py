@@ -19,7 +19,7 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy, metadata_for_status_update
 from allot.apiserver.printers.column import NAME, NONE, Age, Cell, Column, Table
 from allot.features import FeatureGates
-from allot.rules import KEP_FIELDS_IN_V1ALPHA3, POOL_STATUS_NOT_SERVED_WHEN_OFF
+from allot.rules import KEP_FIELDS_IN_V1ALPHA3, POOL_STATUS_NOT_SERVED_WHEN_OFF, SERVE_V1ALPHA1
 from allot.validation.fields import FieldError
 from allot.validation.pool_status_request import (
     is_answered,
@@ -167,6 +167,10 @@ def _is_served(gates: FeatureGates) -> bool:
     return features.RESOURCE_POOL_STATUS in gates or POOL_STATUS_NOT_SERVED_WHEN_OFF not in gates
 
 
+def _serves_version(version: str, gates: FeatureGates) -> bool:
+    return version != "v1alpha1" or SERVE_V1ALPHA1 in gates
+
+
 def _has_short_names(version: str, gates: FeatureGates) -> bool:
     """v1.38 has no short name for it; KEP-5677, in its own version, has one."""
     return version == "v1alpha1" or KEP_FIELDS_IN_V1ALPHA3 in gates
@@ -192,5 +196,6 @@ DEFINITION: Final = KindDefinition(
     subresources=(STATUS,),
     returns_deleted_in=("v1alpha3", "v1alpha1"),
     is_served=_is_served,
+    serves_version=_serves_version,
     has_short_names=_has_short_names,
 )

@@ -52,6 +52,7 @@ class Resource:
     cache_index: Callable[[bytes], Hashable] | None = field(repr=False)
     schema: str = field(repr=False)
     is_served: Callable[[FeatureGates], bool] = field(repr=False)
+    serves_version: Callable[[str, FeatureGates], bool] = field(repr=False)
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
     without_effect: str = field(repr=False)
     custom: CustomVersion | None = field(repr=False, default=None)

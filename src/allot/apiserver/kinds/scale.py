@@ -9,11 +9,25 @@ from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.api.selectors import selector_string
 from allot.apiserver.kinds.custom_versions import ScalePaths
+from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Table, number
+from allot.apiserver.printers.words import age_of
 from allot.validation.container_resources import NOT_NEGATIVE
 from allot.validation.fields import FieldError, FieldPath, invalid
 
 WORKLOAD_PATHS: Final = ScalePaths(("spec", "replicas"), ("status", "replicas"))
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def _scale_row(scale: RawObject, age: Age) -> list[Cell]:
+    return [
+        scale.metadata.name,
+        scale.get("spec", "replicas", default=0),
+        scale.get("status", "replicas", default=0),
+        age_of(scale, age),
+    ]
+
+
+SCALE_TABLE: Final = Table((NAME, number("Desired"), number("Available"), AGE), _scale_row)
 
 
 def scale_of(workload: RawObject, paths: ScalePaths | None = None) -> dict[str, Any]:

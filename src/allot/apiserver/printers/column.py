@@ -35,6 +35,8 @@ class Table(NamedTuple):
     row: Row
     descriptions: Mapping[str, str] = {}
     """Of columns that are not described here, by name."""
+    order: Callable[[Any], Any] | None = None
+    """What the rows of a list are sorted by; None for the order of the list."""
 
     def description(self, column: Column) -> str:
         return self.descriptions.get(column.name) or column.description

@@ -40,7 +40,7 @@ class ServedResources:
         self._by_plural = {
             (resource.group, version, resource.plural): resource
             for resource in (*custom, *self._built_in)
-            for version in resource.versions
+            for version in self.versions(resource)
         }
         # A new one: what is being derived from the old resources is not taken for the new ones.
         self._derived = {}
@@ -83,6 +83,14 @@ class ServedResources:
             "groups", lambda: tuple(dict.fromkeys(each.group for each in self.resources))
         )
 
+    def versions(self, resource: Resource) -> tuple[str, ...]:
+        """The versions a resource is served in, preferred first."""
+        return tuple(
+            version
+            for version in resource.versions
+            if resource.serves_version(version, self._gates)
+        )
+
     def find(self, group_version: GroupVersion, plural: str) -> Resource | None:
         """The resource with this name in a URL."""
         return self._by_plural.get((*group_version, plural))
@@ -94,7 +102,7 @@ class ServedResources:
                 resource
                 for resource in self.resources
                 if (resource.group, resource.kind) == (gvk.group, gvk.kind)
-                and gvk.version in resource.versions
+                and gvk.version in self.versions(resource)
             ),
             None,
         )
@@ -105,7 +113,7 @@ class ServedResources:
             version
             for resource in self.resources
             if resource.group == group
-            for version in resource.versions
+            for version in self.versions(resource)
         )
         return tuple(sorted(served, key=version_order))
 
@@ -114,7 +122,8 @@ class ServedResources:
         found = [
             resource
             for resource in self.resources
-            if resource.group == group_version.group and group_version.version in resource.versions
+            if resource.group == group_version.group
+            and group_version.version in self.versions(resource)
         ]
         return sorted(found, key=lambda resource: resource.plural)
 

@@ -3,6 +3,7 @@
 from allot.apiserver.selectors.errors import SelectorError
 from allot.apiserver.selectors.fields import (
     EVERY_KIND,
+    NOT_SUPPORTED,
     FieldRequirement,
     FieldSelector,
     parse_field_selector,
@@ -12,6 +13,7 @@ from allot.apiserver.selectors.label_parser import parse_label_selector
 
 __all__ = [
     "EVERY_KIND",
+    "NOT_SUPPORTED",
     "FieldRequirement",
     "FieldSelector",
     "SelectorError",

@@ -90,19 +90,21 @@ def _unescaped(value: str) -> str:
     return _escaped.sub(r"\1", value)
 
 
+NOT_SUPPORTED: Final = "field label not supported: {field}"
+
+
 def require_supported(
-    selector: FieldSelector, own_fields: Iterable[str] = (), kind: str = ""
+    selector: FieldSelector, own_fields: Iterable[str] = (), message: str = NOT_SUPPORTED
 ) -> None:
     """`SelectorError` for the first field that objects cannot be selected by.
 
-    `own_fields` are those of the kind, besides the two that every kind has. With a `kind`, the message names it.
+    `own_fields` are those of the kind, besides the two that every kind has; `message` is about others.
     """
     own = tuple(own_fields)
     for field, _, _ in selector.requirements:
         if field in EVERY_KIND or field in own:
             continue
         if own:
-            place = f" for {kind}" if kind else ""
-            raise SelectorError(f"field label not supported{place}: {field}")
+            raise SelectorError(message.format(field=field))
         known = ", ".join(f'"{name}"' for name in EVERY_KIND)
         raise SelectorError(f'"{field}" is not a known field selector: only {known}')

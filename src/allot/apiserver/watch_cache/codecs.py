@@ -221,10 +221,12 @@ class RawCodec(PartialCodec):
         document = RawObject.from_json(body).data
         issues = check_strictly(body, document, self.resource.gvk(version))
         read = self._cleaned(document, body, version)
+        defaults = self.resource.defaults
+        if isinstance(defaults, PartDefaults):
+            read = defaults({name: read[name] for name in names if name in read})
         for name in names:
             obj = obj.with_value(read.get(name), name)
-        defaults = self.resource.defaults
-        if not isinstance(defaults, PartDefaults) or defaults.part in names:
+        if not isinstance(defaults, PartDefaults):
             data = dict(obj.data)
             filled = defaults(data)
             obj = obj if filled is data else self.view(filled)

@@ -116,11 +116,20 @@ class StoredObject:
             self._bodies.pop(form, None)
 
 
+_START: Final = len(METADATA_HEAD)
+_UID: Final = b'"uid":"'
+
+
 def with_revision(body: bytes, revision: int) -> bytes:
-    """Stored JSON with a resourceVersion in its metadata; a dry run has none."""
+    """Stored JSON with a resourceVersion in its metadata, after the uid; a dry run has none."""
     if not revision:
         return body
-    return b'%b"resourceVersion":"%d",%b' % (METADATA_HEAD, revision, body[len(METADATA_HEAD) :])
+    at = body.find(_UID, _START)
+    # Before it are name, generateName and namespace: strings without quotes and braces.
+    if at < 0 or b"{" in body[_START:at]:
+        return b'%b"resourceVersion":"%d",%b' % (METADATA_HEAD, revision, body[_START:])
+    end = body.index(b'"', at + len(_UID)) + 1
+    return b'%b,"resourceVersion":"%d"%b' % (body[:end], revision, body[end:])
 
 
 def with_type(body: bytes, kind: str, api_version: str) -> bytes:

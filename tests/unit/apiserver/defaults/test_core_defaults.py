@@ -68,6 +68,15 @@ def test_pod() -> None:
     }
 
 
+NODE_INFO = dict.fromkeys(
+    (
+        "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion",
+        "kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture",
+    ),
+    "",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("image", "policy"),
     [
@@ -209,7 +218,14 @@ def test_tolerations(toleration: Data, added: int) -> None:
         pytest.param(
             "v1/Node",
             {"status": {"capacity": {"cpu": "1"}}},
-            {"status": {"capacity": {"cpu": "1"}, "allocatable": {"cpu": "1"}}},
+            {
+                "status": {
+                    "capacity": {"cpu": "1"},
+                    "allocatable": {"cpu": "1"},
+                    "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+                    "nodeInfo": NODE_INFO,
+                }
+            },
             id="node",
         ),
         pytest.param(

@@ -91,7 +91,7 @@ def test_kinds_with_a_status_endpoint_have_a_status() -> None:
         ("v1/ConfigMap", {"x": 1}, 0),
         ("v1/Service", {"loadBalancer": {}}, 0),
         ("v1/PersistentVolumeClaim", {"phase": "Pending"}, 0),
-        ("v1/Node", {"x": 1}, 0),
+        ("v1/Node", None, 0),
     ],
 )
 def test_create(kind: str, status: Any, generation: int) -> None:

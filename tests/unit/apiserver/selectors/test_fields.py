@@ -82,10 +82,10 @@ def test_supported_fields() -> None:
     with pytest.raises(SelectorError) as own:
         require_supported(parse_field_selector("spec.x=v"), ["spec.driver"])
     with pytest.raises(SelectorError) as named:
-        require_supported(parse_field_selector("spec.x=v"), ["spec.driver"], "ResourceSlice")
+        require_supported(parse_field_selector("spec.x=v"), ["spec.driver"], "{field} of a Job")
 
     assert str(plain.value) == (
         '"data.k" is not a known field selector: only "metadata.name", "metadata.namespace"'
     )
     assert str(own.value) == "field label not supported: spec.x"
-    assert str(named.value) == "field label not supported for ResourceSlice: spec.x"
+    assert str(named.value) == "spec.x of a Job"

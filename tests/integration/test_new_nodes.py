@@ -44,11 +44,13 @@ def test_the_taint_goes_when_the_node_is_ready_and_the_cache_time_is_written() -
             "nodes",
             "n",
             lambda node: (
-                node["spec"].get("taints") == [OTHER]
+                node is not None
+                and node["spec"].get("taints") == [OTHER]
                 and node["metadata"].get("annotations") == {"node.alpha.kubernetes.io/ttl": "0"}
             ),
         )
 
+        assert node is not None
         assert node["status"]["conditions"][0]["lastHeartbeatTime"] is None
 
 
@@ -57,7 +59,8 @@ def test_the_taint_stays_while_the_node_is_not_ready() -> None:
         cluster.apply(a_node("False"))
         cluster.advance(2)
 
+        node = cluster.get("nodes", "n")
+        assert node is not None
         assert NOT_READY in [
-            {"key": taint["key"], "effect": taint["effect"]}
-            for taint in cluster.get("nodes", "n")["spec"]["taints"]
+            {"key": taint["key"], "effect": taint["effect"]} for taint in node["spec"]["taints"]
         ]

@@ -21,7 +21,7 @@ class CountingStep:
 
 def test_equal_parts_are_filled_in_once() -> None:
     step = CountingStep()
-    defaults = PartDefaults("spec", step)
+    defaults = PartDefaults({"spec": step})
 
     filled = [defaults({"metadata": number, "spec": {"b": 2}}) for number in range(3)]
 
@@ -30,14 +30,14 @@ def test_equal_parts_are_filled_in_once() -> None:
 
 
 def test_the_order_of_fields_is_kept() -> None:
-    defaults = PartDefaults("spec", CountingStep())
+    defaults = PartDefaults({"spec": CountingStep()})
     for part in ({"b": 2, "c": 3}, {"c": 3, "b": 2}):
         assert list(defaults({"spec": part})["spec"]) == [*part, "a"]
 
 
 def test_only_some_parts_are_remembered() -> None:
     step = CountingStep()
-    defaults = PartDefaults("spec", step)
+    defaults = PartDefaults({"spec": step})
     large = {"b": "x" * filling.MAX_BYTES}
     for _ in range(2):
         for number in range(filling.MAX_KNOWN + 1):
@@ -49,4 +49,4 @@ def test_only_some_parts_are_remembered() -> None:
 
 def test_objects_without_the_part_are_left_alone() -> None:
     data: dict[str, Any] = {"metadata": {}}
-    assert PartDefaults("spec", CountingStep())(data) is data
+    assert PartDefaults({"spec": CountingStep()})(data) is data

@@ -52,7 +52,7 @@ class _Change(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What is known of the cluster before it is followed."""
+    """The state of the cluster before the first change."""
 
     header: Header
     readable: tuple[Resource[Any], ...]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 
 import pytest
 
-from allot.storage.interface import CompactedError, Delete, Entry, FutureRevisionError, Put, Store
+from allot.storage.interface import (
+    CompactedError,
+    Delete,
+    Entry,
+    FutureRevisionError,
+    Put,
+    Store,
+    UnknownTimeError,
+)
 from tests.contract.homes import SMALL_WINDOW, Home
 
 States = dict[int, list[Entry]]
@@ -147,5 +156,22 @@ def test_writes_go_on_while_history_is_compacted(home: Home) -> None:
         await compact()
         await writing
         assert [entry.value for entry in (await store.list("w/")).entries] == [b"49"] * 5
+
+    home.run(scenario)
+
+
+def test_the_revision_of_a_time_can_be_listed(home: Home) -> None:
+    async def scenario(store: Store) -> None:
+        before = time.time()
+        await asyncio.sleep(1.1)  # marks are a second apart
+        last = await store.write(Put("a/1", b"1"))
+        assert await store.revision_at(time.time() + 1) == last
+        now = time.time()
+        await asyncio.sleep(1.1)
+        await store.write(Put("a/2", b"2"))
+        assert await store.revision_at(now) == last
+        assert len((await store.list("a/", revision=last)).entries) == 1
+        with pytest.raises(UnknownTimeError):
+            await store.revision_at(before - 3600)
 
     home.run(scenario)

@@ -174,7 +174,7 @@ class ApiServer:
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         self._custom = CustomDefinitions(self.caches, self.objects, served, definition_managers)
-        endpoints = NonResourceEndpoints(health, self.metrics, served, address)
+        endpoints = NonResourceEndpoints(health, self.metrics, served, address, store.revision_at)
         self.app = App(
             handlers,
             endpoints,

@@ -32,6 +32,7 @@ from allot.cel import (
 )
 from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
+from allot.cli.at_option import Moment
 from allot.cli.cel_jsonl import answer_line, attribute_to_json
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gates_from_option
@@ -57,6 +58,7 @@ def try_expression(
     sources: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
+    at: Moment | None,
     driver: str | None,
     pool: str | None,
     device: str | None,
@@ -81,7 +83,7 @@ def try_expression(
         if advice := compile_advice(error.text):
             click.echo(advice.removeprefix("; "), err=True)
         return EXIT_FINDINGS
-    slices = _slices(Source(sources, kubeconfig, context))
+    slices = _slices(Source(sources, kubeconfig, context, at))
     rows = [
         Row(identity, program.evaluate(prepared))
         for identity, prepared in _devices(slices)

@@ -91,6 +91,8 @@ def devices(
     """
     if watch and cluster.is_offline:
         raise CommandError("--watch follows a cluster; files and hardware do not change")
+    if watch and cluster.at is not None:
+        raise CommandError("--watch follows what happens now: leave out --at, or --watch")
     wanted = DeviceFilter(driver, pool, node, class_name, free, held)
     found = _read(cluster, wanted)
     _print(found, output, width)

@@ -17,6 +17,7 @@ from rich.console import Console
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
+from allot.cli.at_option import Moment
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.scheduler import load_configuration
@@ -113,6 +114,7 @@ def explain_object(
     sources: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
+    at: Moment | None,
     scheduler_name: str,
     scheduler_config: Path | None,
     output: str,
@@ -127,7 +129,7 @@ def explain_object(
         from allot.cli.question_options import ClusterArguments
 
         cluster = ClusterArguments(
-            sources, (), kubeconfig, context, scheduler_config, feature_gates, rules
+            sources, (), kubeconfig, context, scheduler_config, feature_gates, rules, at
         )
         everywhere = None if all_namespaces else namespace or cluster.namespace
         return explain_pending(cluster, what, everywhere, selector, output, width)
@@ -137,7 +139,7 @@ def explain_object(
         raise CommandError("say pod/NAME, claim/NAME or deployment/NAME, or --all-pending")
     target = read_target(what)
     configuration = load_configuration(scheduler_config, rules)
-    source = Source(sources, kubeconfig, context)
+    source = Source(sources, kubeconfig, context, at)
     key = ObjectKey(namespace or namespace_of(source), target.name)
     kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
     if sources:
@@ -146,7 +148,7 @@ def explain_object(
     snapshot = take(source, kinds, "allot-explain", key.namespace, gate_pages=pages)
     if not sources:
         _add_more(snapshot, source, target, key)
-    now = datetime.now(UTC)
+    now = snapshot.time or datetime.now(UTC)
     known = gates_of_cluster(snapshot, source, feature_gates, configuration.rules)
     model = StaticScheduler(snapshot, configuration, known.gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
@@ -162,7 +164,7 @@ def explain_object(
         in_namespace = {resources.EVENTS: Scope(key.namespace)}
         _add(snapshot, take(source, EVENTS, "allot-explain", scopes=in_namespace), EVENTS)
         explanation = _with_recorded(explanation, snapshot, key.namespace)
-    notes = [known.assumption] if known.assumption else []
+    notes = [*([known.assumption] if known.assumption else []), *snapshot.notes]
     if known.rules is RuleSet.V1_38:
         notes.append(BY_KUBERNETES)
     explanation = msgspec.structs.replace(

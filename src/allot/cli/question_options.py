@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from allot.cli import which_cluster
+from allot.cli.at_option import Moment, at_option
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.completers import complete_hardware
 from allot.cli.errors import CommandError
@@ -45,6 +46,7 @@ class ClusterArguments:
     scheduler_config: Path | None = None
     feature_gates: str = ""
     rules: RuleSet | None = None
+    at: Moment | None = None
 
     @property
     def is_offline(self) -> bool:
@@ -52,7 +54,7 @@ class ClusterArguments:
 
     @property
     def _source(self) -> Source:
-        return Source(self.files or self.hardware, self.kubeconfig, self.context)
+        return Source(self.files or self.hardware, self.kubeconfig, self.context, self.at)
 
     @property
     def namespace(self) -> str:
@@ -65,7 +67,10 @@ class ClusterArguments:
         source.check()
         configuration = load_configuration(self.scheduler_config, self.rules)
         if self.is_offline:
-            snapshot = take(Source(self.files), KINDS, agent) if self.files else Snapshot()
+            if self.at is not None and not self.files:
+                raise CommandError("--at needs a recording or a cluster, not --hardware alone")
+            files = Source(self.files, at=self.at)
+            snapshot = take(files, KINDS, agent) if self.files else Snapshot()
             self._add_hardware(snapshot)
         else:
             pages = (SCHEDULER, API_SERVER)
@@ -84,8 +89,8 @@ class ClusterArguments:
             known.gates,
             known.rules,
             configuration,
-            datetime.now(UTC).replace(microsecond=0),
-            tuple(notes),
+            snapshot.time or datetime.now(UTC).replace(microsecond=0),
+            (*notes, *snapshot.notes),
         )
         try:
             cluster = cluster.checked()
@@ -134,7 +139,7 @@ def cluster_options(
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
         )(found)
-        found = which_cluster.cluster_options()(found)
+        found = which_cluster.cluster_options()(at_option(found))
         if with_hardware:
             found = click.option(
                 "--hardware",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allot.cli.at_option import Moment, snapshot_of_recording
 from allot.cli.errors import CommandError
 from allot.cli.manifests import CLONE_KIND, Manifest, read_all
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
@@ -29,6 +30,8 @@ class Source(NamedTuple):
     files: tuple[str, ...] = ()
     kubeconfig: Path | None = None
     context: str | None = None
+    at: Moment | None = None
+    """The time that is asked about; None for now, or the end of a recording."""
 
     def check(self) -> None:
         """`CommandError` for files and a cluster together."""
@@ -53,13 +56,27 @@ def take(
     """
     source.check()
     if source.files:
-        return snapshot_of_files(source.files, resources)
-    what = Reading(resources, namespace, scopes or {}, gate_pages)
+        return _of_files(source, resources)
+    then = source.at.of_cluster() if source.at is not None else None
+    what = Reading(resources, namespace, scopes or {}, gate_pages, then)
     kubeconfig = chosen_kubeconfig(source.kubeconfig, source.context)
     try:
         return asyncio.run(read_cluster(kubeconfig, source.context, user_agent, what))
     except ClusterError as error:
         raise cluster_error(error, source.kubeconfig, source.context) from error
+
+
+def _of_files(source: Source, resources: Resources) -> Snapshot:
+    """The objects of files, or of a recording at the time that is asked about."""
+    found = [snapshot_of_recording(file, source.at) for file in source.files]
+    recordings = [each for each in found if each is not None]
+    if not recordings:
+        if source.at is not None:
+            raise CommandError(f"--at needs a recording, and {source.files[0]} is none")
+        return snapshot_of_files(source.files, resources)
+    if len(source.files) > 1:
+        raise CommandError("a recording is a whole cluster: leave out the other files")
+    return recordings[0]
 
 
 def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from allot.cli.at_option import at_option
 from allot.cli.which_cluster import cluster_options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,7 +17,7 @@ OF_A_CLUSTER: Final = "those of the cluster; seeds for files"
 
 
 def source_options(does: str) -> Callable[[F], F]:
-    """`-f`, `--kubeconfig` and `--context`; the function gets `sources`, `kubeconfig` and `context`."""
+    """`-f`, `--kubeconfig`, `--context` and `--at`; the function gets `sources`, `kubeconfig`, `context` and `at`."""
 
     def decorate(command: F) -> F:
         return click.option(
@@ -27,6 +28,6 @@ def source_options(does: str) -> Callable[[F], F]:
             type=click.Path(allow_dash=True),
             metavar="FILE",
             help=f"{does} what is in files, directories, or - for standard input, instead of a cluster.",
-        )(cluster_options()(command))
+        )(cluster_options()(at_option(command)))
 
     return decorate

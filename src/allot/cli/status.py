@@ -18,6 +18,7 @@ from rich.text import Text
 
 from allot.api.decoding import to_builtin
 from allot.api.messages import no_slice_of_driver
+from allot.cli.at_option import Moment
 from allot.cli.availability import (
     COUNTED,
     Availability,
@@ -52,6 +53,7 @@ def show_status(
     sources: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
+    at: Moment | None,
     parts: tuple[str, ...],
     driver: str | None,
     pool: str | None,
@@ -63,12 +65,14 @@ def show_status(
     rules: RuleSet | None,
 ) -> int:
     """The command `allot status`: prints what the options select."""
-    source = Source(sources, kubeconfig, context)
+    source = Source(sources, kubeconfig, context, at)
     snapshot = take(source, RESOURCES, "allot-status", gate_pages=(SCHEDULER, API_SERVER))
     known = gates_of_cluster(snapshot, source, feature_gates, rules)
     gates, in_force = known.gates, known.rules
     if known.assumption:
         click.echo(f"warning: {known.assumption}", err=True)
+    for note in snapshot.notes:
+        click.echo(f"note: {note}", err=True)
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("no ResourceSlice in these files, so no devices")
     objects = objects_in(snapshot)

@@ -94,10 +94,12 @@ class Client(RestClient):
         scope: Scope = EVERYTHING,
         *,
         resource_version: str = "",
+        match: str = "",
         page_size: int = PAGE_SIZE,
         lenient: bool = False,
     ) -> ListPage[T]:
-        """All pages as one. If the continue token expires, the list is requested again without pages.
+        """All pages as one. If the continue token expires, the list is requested again without pages,
+        unless an exact version is asked for.
 
         A lenient list skips objects that cannot be decoded, and reports them.
         """
@@ -110,12 +112,13 @@ class Client(RestClient):
                     resource,
                     scope,
                     resource_version=resource_version if not continue_ else "",
+                    match=match if not continue_ else "",
                     limit=page_size,
                     continue_=continue_,
                     lenient=lenient,
                 )
             except ApiStatusError as error:
-                if not (error.is_expired and continue_):
+                if not (error.is_expired and continue_) or match:
                     raise
                 return await self.list_page(resource, scope, lenient=lenient)
             if not items and not page.continue_:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,6 +34,10 @@ class Snapshot:
         """What the API server says it is; empty for files, and for a server that does not say it."""
         self.gates = ServerGates()
         """What is switched on there, if that was asked for."""
+        self.time: datetime | None = None
+        """The time that it shows; None for now."""
+        self.notes: tuple[str, ...] = ()
+        """What to know about the objects of that time."""
 
     def put(self, resource: Resource[T], obj: T) -> None:
         """Add an object, or take another version of it."""
@@ -50,6 +55,7 @@ class Snapshot:
             self.server_version,
             self.gates,
         )
+        copy.time, copy.notes = self.time, self.notes
         return copy
 
     def of(self, resource: Resource[T]) -> Sequence[T]:
@@ -64,15 +70,25 @@ async def take_snapshot(
     resources: Iterable[Resource[Any]],
     namespace: str = "",
     scopes: Mapping[Resource[Any], Scope] | None = None,
+    resource_version: str = "",
 ) -> Snapshot:
     """What an API server has, in whichever version it has it. Only lists are asked for.
+
+    With a `resource_version`, what it had then.
 
     Of resources with a scope only that is taken. Of a resource that may not be listed everywhere, what `namespace`
     has is taken. `ClientError` if the server does not answer at all.
     """
     snapshot = Snapshot()
     reads = (
-        _read(client, resource, (scopes or {}).get(resource, EVERYTHING), namespace, snapshot)
+        _read(
+            client,
+            resource,
+            (scopes or {}).get(resource, EVERYTHING),
+            namespace,
+            snapshot,
+            resource_version,
+        )
         for resource in resources
     )
     for failure in await asyncio.gather(*reads, return_exceptions=True):
@@ -95,10 +111,15 @@ async def server_version(client: Client) -> str:
 
 
 async def _read(
-    client: Client, resource: Resource[Any], scope: Scope, namespace: str, snapshot: Snapshot
+    client: Client,
+    resource: Resource[Any],
+    scope: Scope,
+    namespace: str,
+    snapshot: Snapshot,
+    then: str,
 ) -> None:
     try:
-        found = await _list(client, resource, scope)
+        found = await _list(client, resource, scope, then)
     except ApiStatusError as error:
         if not error.is_forbidden:
             raise
@@ -106,7 +127,7 @@ async def _read(
         if not resource.namespaced or not namespace or scope.namespace:
             return
         try:
-            found = await _list(client, resource, Scope(namespace))
+            found = await _list(client, resource, Scope(namespace), then)
         except ApiStatusError as again:
             if not again.is_forbidden:
                 raise
@@ -119,12 +140,15 @@ async def _read(
         snapshot.put(resource, obj)
 
 
-async def _list(client: Client, resource: Resource[T], scope: Scope) -> Sequence[T] | None:
+async def _list(
+    client: Client, resource: Resource[T], scope: Scope, then: str
+) -> Sequence[T] | None:
     """None if the server does not serve the resource in a version that we can read."""
+    match = "Exact" if then else ""
     for version in readable_versions(resource):
         asked = resource if version == resource.version else resource.in_version(version)
         try:
-            return (await client.list(asked, scope)).items
+            return (await client.list(asked, scope, resource_version=then, match=match)).items
         except ApiStatusError as error:
             if not error.is_not_found:
                 raise

@@ -14,6 +14,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP
 from allot.api.scheme import UnknownKindError, decode_object
 from allot.client.client import Client
+from allot.client.history import resource_version_at
 from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.retries import RetryPolicy
@@ -40,6 +41,8 @@ class Reading(NamedTuple):
     """Resources of which only a part is read."""
     gate_pages: Sequence[str] = ()
     """Feature gates are read from the first of these endpoints that has them."""
+    at: datetime | None = None
+    """The time to read the objects of; None for now."""
 
 
 async def read_cluster(
@@ -63,7 +66,9 @@ async def read_cluster(
 async def read_objects(client: Client, what: Reading) -> Snapshot:
     """The objects that a client can list, the server's version, and its feature gates if asked for."""
     brief = Client(client.transport, retry=RetryPolicy(max_attempts=MAX_ATTEMPTS))
-    snapshot = await take_snapshot(brief, what.resources, what.namespace, what.scopes)
+    then = await resource_version_at(brief, what.at) if what.at is not None else ""
+    snapshot = await take_snapshot(brief, what.resources, what.namespace, what.scopes, then)
+    snapshot.time = what.at
     snapshot.server_version = await server_version(brief)
     if what.gate_pages:
         snapshot.gates = await read_server_gates(brief, what.gate_pages)

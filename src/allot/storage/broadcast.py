@@ -11,6 +11,7 @@ store's history first, page by page. A watcher that falls behind the window is c
 from __future__ import annotations
 
 import asyncio
+import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from allot.storage.interface import (
     StoreUnavailableError,
     Watch,
 )
+from allot.storage.revision_times import RevisionTimes, TimeMark
 from allot.storage.transactions import Batch
 
 Awaited = TypeVar("Awaited")
@@ -105,7 +107,10 @@ class Broadcast:
         *,
         max_revisions: int = DEFAULT_WINDOW_REVISIONS,
         max_bytes: int = DEFAULT_WINDOW_BYTES,
+        clock: Callable[[], float] = time.time,
+        marks: Iterable[TimeMark] = (),
     ) -> None:
+        """`clock` and `marks` are for `revision_at`."""
         self.revision = revision
         """The last published revision."""
         self.floor = revision
@@ -113,6 +118,8 @@ class Broadcast:
         self.oldest = 0
         """The oldest revision from which a watch can start."""
         self.closed = False
+        self._clock = clock
+        self._times = RevisionTimes(revision, clock(), marks)
         self.read_history = read_history
         self.max_revisions, self._max_bytes = max_revisions, max_bytes
         self._window: deque[Batch] = deque()
@@ -124,6 +131,7 @@ class Broadcast:
     def publish(self, batches: Iterable[Batch]) -> None:
         """Publish the next revisions to the watchers, atomically."""
         touched = set()
+        self._times.note(self.revision, self._clock(), self.oldest)
         for batch in batches:
             for topic, part in self._parts(batch):
                 topic.batches.append(part)
@@ -167,6 +175,7 @@ class Broadcast:
         self._costs.clear()
         self._window_bytes = 0
         self.revision = self.floor = revision
+        self._times.restart(revision, self._clock())
         for topic in topics:
             topic.error = error
             topic.wake()
@@ -176,6 +185,10 @@ class Broadcast:
         self.closed = True
         for topic in self._topics.values():
             topic.wake()
+
+    def revision_at(self, time: float) -> int:
+        """The last revision at a time; raises `UnknownTimeError`."""
+        return self._times.revision_at(time, self.revision, self.oldest)
 
     def covers(self, after: int) -> bool:
         return after >= self.floor and after >= self.oldest

@@ -226,6 +226,10 @@ class EtcdStore(Store):
         if is_ours and found is not None:
             await self.compact(int(found.value))
 
+    async def revision_at(self, time: float) -> int:
+        await self.revision()  # with all writes of other processes
+        return self._broadcast.revision_at(time)
+
     async def oldest(self) -> int:
         with self._in_use():
             key = self._layout.revision

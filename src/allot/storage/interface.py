@@ -99,6 +99,14 @@ class FutureRevisionError(StorageError):
         self.revision, self.current = revision, current
 
 
+class UnknownTimeError(StorageError):
+    """The last revision at a time is not known. `since` is the earliest time of which it is."""
+
+    def __init__(self, time: float, since: float) -> None:
+        super().__init__(f"no revision is kept of time {time:.0f}; the earliest is {since:.0f}")
+        self.time, self.since = time, since
+
+
 class SlowWatcherError(StorageError):
     """The watcher fell too far behind and was cut off. List again, or watch from the last received revision."""
 
@@ -214,6 +222,13 @@ class Store(ABC):
 
         Compacting again to an older or the same revision does nothing. A revision in the future
         raises `FutureRevisionError`.
+        """
+
+    @abstractmethod
+    async def revision_at(self, time: float) -> int:
+        """The last revision at a time in seconds since the epoch, or one of less than a second later.
+
+        It can be listed. Raises `UnknownTimeError` if the time is before what is kept.
         """
 
     @abstractmethod

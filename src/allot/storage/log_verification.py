@@ -24,6 +24,7 @@ from allot.storage.revision_log import (
     mismatch,
     read_progress,
 )
+from allot.storage.revision_times import TimeMark
 from allot.storage.sqlite_schema import POSITION_BITS, read_version
 from allot.storage.transactions import Batch
 
@@ -44,6 +45,8 @@ class Contents(NamedTuple):
     """The version of the file; 0 if it is new."""
     recent: Sequence[Batch] = ()
     """The last revisions, for watchers that resume after a restart."""
+    marks: Sequence[TimeMark] = ()
+    """When revisions were written."""
 
 
 @contextmanager
@@ -119,10 +122,11 @@ def _read_all(
     has_checksums = version >= FIRST_WITH_CHECKSUMS
     if has_checksums:
         progress = read_progress(connection)
-        _check_times(connection)
+        marks = _checked_times(connection)
     else:
         row = connection.execute("SELECT compacted FROM progress").fetchone()
         progress = Progress(int(row[0]), 0, 0)
+        marks = []
     columns = "changes, checksum" if has_checksums else "0, 0"
     rows = connection.execute(
         f"SELECT place, key, created, previous, {columns}, value FROM log ORDER BY place"  # noqa: S608
@@ -137,7 +141,7 @@ def _read_all(
         )
     except (AttributeError, TypeError, StructError) as error:
         raise DamagedStoreError("a record has a value of another type") from error
-    return Contents(entries.values(), last, progress.compacted, version, recent.batches())
+    return Contents(entries.values(), last, progress.compacted, version, recent.batches(), marks)
 
 
 class _Recent:
@@ -231,10 +235,13 @@ def _linked_entries(rows: Iterable[Any], compacted: int) -> dict[str, Entry]:
     return entries
 
 
-def _check_times(connection: sqlite3.Connection) -> None:
+def _checked_times(connection: sqlite3.Connection) -> list[TimeMark]:
+    marks = []
     for revision, time, checksum in connection.execute("SELECT * FROM times"):
         if time_checksum(revision, time) != checksum:
             raise DamagedStoreError(f"the time of revision {revision} does not match its checksum")
+        marks.append(TimeMark(revision, time))
+    return marks
 
 
 def _gap(key: str, revision: int) -> DamagedStoreError:

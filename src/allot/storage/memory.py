@@ -116,6 +116,9 @@ class MemoryStore(Store):
             del self._log[: self._index_after(revision)]
             self._log_cost = sum(cost_of(batch, revision) for batch in self._log)
 
+    async def revision_at(self, time: float) -> int:
+        return self._broadcast.revision_at(time)
+
     async def oldest(self) -> int:
         return self._broadcast.oldest
 

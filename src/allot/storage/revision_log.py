@@ -30,6 +30,7 @@ from allot.storage.interface import (
     DamagedStoreError,
     Entry,
 )
+from allot.storage.revision_times import SECONDS_BETWEEN_MARKS
 from allot.storage.sqlite_schema import POSITION_BITS, migrate, read_version
 from allot.storage.transactions import Batch, end_of_prefix
 
@@ -101,7 +102,7 @@ class Progress(NamedTuple):
 class RevisionLog:
     """One connection to the file. For use by one thread at a time."""
 
-    def __init__(self, path: Path, *, seconds_between_times: float = 5.0) -> None:
+    def __init__(self, path: Path, *, seconds_between_times: float = SECONDS_BETWEEN_MARKS) -> None:
         """Open the file and migrate its schema. Raises `StorageError` or `sqlite3.Error`."""
         self._path = path
         self._mark: HighWaterMark | None = None
@@ -235,7 +236,7 @@ class RevisionLog:
             kept -= len(gone)
             for _, checksum in gone:
                 kept_sum = added(kept_sum, -checksum)
-            self._connection.execute("DELETE FROM times WHERE revision <= ?", (reached,))
+            self._connection.execute("DELETE FROM times WHERE revision < ?", (reached,))
             write_progress(self._connection, Progress(reached, kept, kept_sum))
         return reached
 

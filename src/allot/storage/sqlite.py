@@ -88,6 +88,8 @@ class SqliteStore(Store):
             self._read_history,
             max_revisions=window_revisions,
             max_bytes=window_bytes,
+            clock=clock,
+            marks=contents.marks,
         )
         self._broadcast.oldest = contents.compacted
         if contents.recent:
@@ -193,6 +195,9 @@ class SqliteStore(Store):
         await self.compact(
             await self._in_thread(self._reader_thread, self._reader.last_revision_before, start)
         )
+
+    async def revision_at(self, time: float) -> int:
+        return self._broadcast.revision_at(time)
 
     async def oldest(self) -> int:
         return self._broadcast.oldest

@@ -71,7 +71,7 @@ def test_version() -> None:
     ("arguments", "suggestion"),
     [
         (["stauts"], "Did you mean 'status'?"),
-        (["help", "explian"], "Did you mean one of: 'explain', 'plan'?"),
+        (["help", "explian"], "Did you mean one of: 'explain', 'plan', 'replay'?"),
         (["up", "--hardwar", "x"], "Did you mean '--hardware'?"),
         (["status", "--kubconfig", "x"], "Did you mean '--kubeconfig'?"),
     ],

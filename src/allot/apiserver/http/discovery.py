@@ -220,6 +220,7 @@ def root_paths(served: ServedResources) -> list[str]:
         "/api",
         "/apis",
         "/healthz",
+        "/history",
         "/livez",
         "/metrics",
         "/openapi/v2",

@@ -10,8 +10,9 @@ from typing import Final
 from allot.api.identities import GroupVersion
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
-from allot.apiserver.http import discovery
+from allot.apiserver.http import discovery, history
 from allot.apiserver.http.health import Health
+from allot.apiserver.http.history import RevisionAt
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.negotiation import (
     DISCOVERY_TRANSFORMS,
@@ -46,11 +47,13 @@ class NonResourceEndpoints:
         metrics: Metrics,
         served: ServedResources,
         address: Callable[[], str],
+        revision_at: RevisionAt,
     ) -> None:
         self._health = health
         self._metrics = metrics
         self._served = served
         self._address = address
+        self._revision_at = revision_at
 
     def is_health(self, request: ApiRequest) -> bool:
         """Whether it asks how the server is, which is answered also when it is too busy for the rest."""
@@ -68,6 +71,8 @@ class NonResourceEndpoints:
         if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
             shown = await self._metrics.others[parts[1]](request.header("accept"))
             return Response(200, *shown)
+        if parts == [history.PATH]:
+            return await history.answer_history(request, self._revision_at)
         found = await self._found(parts, request)
         if found is None:
             if not _is_below_a_version(self._served, parts):
@@ -100,6 +105,8 @@ class NonResourceEndpoints:
                 return text_response(200, "ok")
             case ["metrics"]:
                 return Response(200, *exposition(self._metrics.registry, request.header("accept")))
+            case [history.PATH]:
+                return text_response(200, "")
             case ["metrics", component] if component in self._metrics.others:
                 return text_response(200, "")
             case ["openapi", "v2"]:

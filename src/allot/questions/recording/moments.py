@@ -32,6 +32,11 @@ def read_moment(text: str, now: datetime, zone: tzinfo | None = None) -> datetim
     return found.replace(tzinfo=zone) if zone is not None else found.astimezone()
 
 
+def is_time_of_day(text: str) -> bool:
+    """Whether only a time of day is given."""
+    return _CLOCK.fullmatch(text) is not None
+
+
 def read_duration(text: str) -> timedelta:
     """`90s`, `10m`, `1h30m`, `2d`; `ValueError` for anything else."""
     parts = _PART.findall(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -35,6 +35,8 @@ from allot.questions.scheduling_fields import SCHEDULING_FIELDS
 
 _STEP: Final = 4096
 """The index keeps the state after every so many lines."""
+_SECOND: Final = timedelta(seconds=1)
+"""People write times in whole seconds: the one in which a recording begins belongs to it, and so does the last."""
 _RESOURCES: Final = {str(resource): resource for resource in SCHEDULING_FIELDS}
 
 
@@ -157,7 +159,7 @@ class Recording:
     def snapshot_at(self, time: datetime) -> Snapshot:
         """The objects at a time; `RecordingError` if the recording does not have it."""
         self._check(time)
-        state = self._state_after(bisect_right(self._times, time))
+        state = self._state_at(time)
         decoded = {number: self._object(number) for number in state.values()}
         snapshot = Snapshot()
         for key, number in state.items():
@@ -203,7 +205,7 @@ class Recording:
     def bodies_at(self, time: datetime) -> dict[RecordedKey, bytes]:
         """The objects at a time, encoded."""
         self._check(time)
-        state = self._state_after(bisect_right(self._times, time))
+        state = self._state_at(time)
         return {key: object_in(self._line(number)) for key, number in state.items()}
 
     def lines_after(self, time: datetime) -> Iterator[tuple[datetime, bytes]]:
@@ -281,14 +283,17 @@ class Recording:
         return line.at
 
     def _check(self, time: datetime) -> None:
-        if time < self.begins:
+        if time < self.begins - _SECOND:
             raise RecordingError(
                 f"{self.path} begins at {written(self.begins)}, after {written(time)}"
             )
-        if time > self.ends:
+        if time > self.ends + _SECOND:
             raise RecordingError(
                 f"{self.path} ends at {written(self.ends)}, before {written(time)}"
             )
+
+    def _state_at(self, time: datetime) -> _State:
+        return self._state_after(bisect_right(self._times, max(time, self.begins)))
 
     def _state_after(self, count: int) -> _State:
         """The state after so many lines."""

@@ -37,7 +37,7 @@ from allot.questions.recording.lines import (
 from allot.questions.recording.writer import Limits, RecordingWriter
 
 FLUSH_SECONDS: Final = 1.0
-MARK_SECONDS: Final = 30.0
+MARK_SECONDS: Final = 10.0
 """After so long without a change, a line says that there was none."""
 _WORD: Final = re.compile(r"[A-Za-z0-9.-]+")
 _ORDER: Final = {resource: number for number, resource in enumerate(OWNERS_FIRST)}
@@ -107,6 +107,11 @@ class ChangeLog:
         if writer is not None:
             for resource, key in self._real_keys(writer):
                 self._keys.setdefault(resource, set()).add(key)
+
+    @property
+    def repaired_bytes(self) -> int:
+        """The bytes of a line that was not completely written, and is removed."""
+        return self.writer.repaired_bytes if self.writer is not None else 0
 
     @property
     def is_anonymized(self) -> bool:

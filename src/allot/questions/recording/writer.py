@@ -50,8 +50,10 @@ class RecordingWriter:
         self.last = recording.ends
         self._limits = limits
         self._pending: list[bytes] = []
+        self.repaired_bytes = recording.torn_bytes
+        """The bytes of a torn line that were removed from the end."""
         self._oldest: datetime | None = next(iter(recording.times()), None)
-        self._changes_bytes = recording.path.stat().st_size - recording.changes_start
+        self._changes_bytes = path.stat().st_size - recording.changes_start
 
     @classmethod
     def create(

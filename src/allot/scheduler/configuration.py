@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {spec.name: spec.weight for spec in IN_TREE}
+DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
+    spec.name: spec.weight for spec in IN_TREE if spec.is_default
+}
 """The plugins that are enabled by default, in order, with the weights of their scores."""
 
 MULTI_POINT: Final = "multiPoint"

@@ -31,7 +31,7 @@ class NodeScorer:
         self.raw_scores = [plugin for plugin in local if _normalizes(plugin)]
         """Plugins whose raw scores are cached for all pods."""
         self.other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
-        """Plugins whose raw scores are cached if their filter results are."""
+        """Plugins whose raw scores are cached if the results of their filter, or of `scores_by_filter`, are."""
 
     def best(
         self,

@@ -309,7 +309,11 @@ class SchedulingCycle:
                 cached.append(plugin)
                 key = (*key, plugin.name, equivalence_key)
         names = {plugin.name for plugin in cached}
-        scores = [plugin for plugin in self._scorer.other_scores if plugin.name in names]
+        scores = [
+            plugin
+            for plugin in self._scorer.other_scores
+            if plugin.name in names or plugin.scores_by_filter in names
+        ]
         return _Filters(self._cache_for(key), cached, uncached, [*self._scorer.raw_scores, *scores])
 
     def _cache_for(self, key: Hashable) -> EquivalenceClassCache:

@@ -179,6 +179,11 @@ class ScorePlugin(Plugin):
     """Ranks the feasible nodes."""
 
     scores_locally: ClassVar[bool] = True
+    scores_by_filter: ClassVar[str] = ""
+    """For plugins that do not score locally: the filter plugin on whose results scores depend besides.
+
+    Scores are cached where the results of that filter are.
+    """
 
     @abstractmethod
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

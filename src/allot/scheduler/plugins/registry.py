@@ -20,6 +20,12 @@ from allot.scheduler.framework.plugins import Plugin, extension_points
 from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from allot.scheduler.plugins.default_binder import DefaultBinder
 from allot.scheduler.plugins.default_preemption import DefaultPreemption
+from allot.scheduler.plugins.device_scores.plugins import (
+    DevicePacking,
+    DeviceSpreading,
+    LeastFragmentation,
+    LeastStrandedCapacity,
+)
 from allot.scheduler.plugins.dynamic_resources.factory import dynamic_resources
 from allot.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from allot.scheduler.plugins.eviction import Evictor
@@ -45,6 +51,8 @@ from allot.scheduler.plugins.volume_zone import VolumeZone
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+_OPT_IN_WEIGHT: Final = 10
+"""So that they outweigh the plugins that spread pods by CPU and memory."""
 ENTRY_POINT_GROUP: Final = "allot.scheduler_plugins"
 
 PluginFactory = Callable[[Mapping[str, Any], Handle], Plugin]
@@ -80,6 +88,11 @@ def _in_tree(
     plugin: type[Plugin], factory: PluginFactory, weight: int = 0, *, has_side_effects: bool = False
 ) -> PluginSpec:
     return PluginSpec(plugin, factory, weight, True, has_side_effects)
+
+
+def _opt_in(plugin: type[Plugin], factory: PluginFactory) -> PluginSpec:
+    """A plugin that Kubernetes does not have: off unless the configuration enables it."""
+    return PluginSpec(plugin, factory, _OPT_IN_WEIGHT)
 
 
 def _node_resources_fit(args: Mapping[str, Any], handle: Handle) -> Plugin:
@@ -142,6 +155,10 @@ IN_TREE: Final = (
     _in_tree(ImageLocality, _without_args(ImageLocality), 1),
     _in_tree(DefaultBinder, _default_binder, has_side_effects=True),
     _in_tree(NodeDeclaredFeatures, _without_args(NodeDeclaredFeatures)),
+    _opt_in(DevicePacking, DevicePacking),
+    _opt_in(DeviceSpreading, DeviceSpreading),
+    _opt_in(LeastFragmentation, LeastFragmentation),
+    _opt_in(LeastStrandedCapacity, LeastStrandedCapacity),
 )
 """The plugins of this package, in the order in which they are called by default."""
 

@@ -46,8 +46,12 @@ def installed(name: str, value: str) -> PluginRegistry:
     return PluginRegistry(find_installed=lambda: [EntryPoint(name, value, ENTRY_POINT_GROUP)])
 
 
-def test_in_tree_plugins_are_enabled_by_default() -> None:
-    assert list(configured(PluginRegistry())) == [spec.name for spec in IN_TREE]
+def test_plugins_of_kubernetes_are_enabled_by_default() -> None:
+    names = [spec.name for spec in IN_TREE]
+    beyond = ["DevicePacking", "DeviceSpreading", "LeastFragmentation", "LeastStrandedCapacity"]
+
+    assert names[-4:] == beyond
+    assert list(configured(PluginRegistry())) == names[:-4]
 
 
 def test_extension_points_follow_from_the_class() -> None:

@@ -36,6 +36,7 @@ MIN_MAX_SCORES: Final = "MinMaxScores"
 # KEP-4381 and KEP-5055, which the others build on
 SLOW_NODES_ARE_SKIPPED: Final = "SlowNodesAreSkipped"
 NO_SELECTOR_SELECTS_NOTHING: Final = "NoSelectorSelectsNothing"
+LOCATED_ERRORS: Final = "LocatedErrors"
 
 # KEP-5075, consumable capacity
 SHARES_HOLD_DEDICATED_DEVICES: Final = "SharesHoldDedicatedDevices"
@@ -102,6 +103,11 @@ RULES: Final[Mapping[str, Rule]] = {
             NO_SELECTOR_SELECTS_NOTHING,
             5055,
             "a DeviceTaintRule without a deviceSelector taints nothing, also for the scheduler",
+        ),
+        Rule(
+            LOCATED_ERRORS,
+            4381,
+            "a value of the wrong type is reported with its path, a JSON patch that fails with its operation",
         ),
         Rule(
             SHARES_HOLD_DEDICATED_DEVICES,

@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from allot.api.json_syntax import syntax_problem
 from allot.api.raw import RawObject
 from allot.validation.core_names import config_key_problems
 from allot.validation.fields import (
@@ -61,6 +62,10 @@ def validate_secret(secret: RawObject) -> Iterator[FieldError]:
     for key in _REQUIRED_KEYS.get(type_, ()):
         if key not in data:
             yield required(DATA @ key)
+        elif key.startswith(".docker"):
+            problem = syntax_problem(_decoded(data[key]))
+            if problem:
+                yield invalid(DATA @ key, "<secret contents redacted>", problem)
     if type_ == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required(DATA @ "username")
         yield required(DATA @ "password")
@@ -100,8 +105,12 @@ def _mapping(obj: RawObject, field: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _decoded_size(value: object) -> int:
+def _decoded(value: object) -> bytes:
     try:
-        return len(b64decode(str(value)))
+        return b64decode(str(value))
     except (binascii.Error, ValueError):
-        return byte_length(str(value))
+        return str(value).encode()
+
+
+def _decoded_size(value: object) -> int:
+    return len(_decoded(value))

@@ -18,6 +18,11 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.formats import caseless_subdomain_problems, subdomain_problems
+from allot.validation.ip_addresses import (
+    NOT_AN_ADDRESS,
+    address_name_problems,
+    parse_address,
+)
 from allot.validation.metadata import IMMUTABLE
 from allot.validation.names import validate_label, validate_label_key, validate_label_value
 from allot.validation.parts import parts
@@ -77,9 +82,47 @@ def validate_node(node: RawObject) -> Iterator[FieldError]:
 # --- quotas ---
 
 
+QUOTA_SCOPES: Final = frozenset(
+    (
+        "BestEffort",
+        "CrossNamespacePodAffinity",
+        "NotBestEffort",
+        "NotTerminating",
+        "PriorityClass",
+        "Terminating",
+        "VolumeAttributesClass",
+    )
+)
+_EXCLUSIVE_SCOPES: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_POD_AMOUNTS: Final = frozenset(
+    ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
+)
+
+
+def _validate_quota_scopes(scopes: list[str], hard: Mapping[str, Any]) -> Iterator[FieldError]:
+    path = SPEC / "scopes"
+    for scope in scopes:
+        if scope not in QUOTA_SCOPES:
+            yield invalid(path, scopes, "unsupported scope")
+            continue
+        if scope == "VolumeAttributesClass":
+            continue
+        counted = {"pods"} if scope == "BestEffort" else {"pods", *_POD_AMOUNTS}
+        if any(name not in counted for name in hard if name in _COUNTED or name in _POD_AMOUNTS):
+            yield invalid(path, scopes, "unsupported scope applied to resource")
+    if any(pair <= set(scopes) for pair in _EXCLUSIVE_SCOPES):
+        yield invalid(path, scopes, "conflicting scopes")
+
+
 def validate_quota(quota: RawObject) -> Iterator[FieldError]:
+    hard = quota.get("spec", "hard", default={})
+    yield from _validate_quota_amounts(hard)
+    yield from _validate_quota_scopes(quota.get("spec", "scopes", default=[]), hard)
+
+
+def _validate_quota_amounts(hard: Mapping[str, Any]) -> Iterator[FieldError]:
     path = SPEC / "hard"
-    for name, amount in (quota.get("spec", "hard", default={})).items():
+    for name, amount in hard.items():
         yield from validate_label_key(name, path @ name)
         try:
             quantity = quantity_from_json(amount)
@@ -150,7 +193,8 @@ def validate_priority_class(priority_class: RawObject) -> Iterator[FieldError]:
         )
     policy = priority_class.get("preemptionPolicy", default="PreemptLowerPriority")
     if policy not in PREEMPTION_POLICIES:
-        yield not_supported(FieldPath("preemptionPolicy"), policy, PREEMPTION_POLICIES)
+        path = FieldPath("preemptionPolicy")
+        yield not_supported(path, policy, PREEMPTION_POLICIES, is_ordered=True)
 
 
 def validate_priority_class_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
@@ -211,6 +255,8 @@ def validate_event(event: RawObject) -> Iterator[FieldError]:
 
 # --- services and endpoints ---
 
+HEADLESS: Final = "None"
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 SERVICE_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 ADDRESS_TYPES: Final = ("IPv4", "IPv6", "FQDN")
 
@@ -238,6 +284,23 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
         names.add(name)
         if not 1 <= (port.get("port") or 0) <= 65535:
             yield invalid(path / "port", port.get("port") or 0, PORT_RANGE)
+        protocol = port.get("protocol") or ""
+        if not protocol:
+            yield required(path / "protocol")
+        elif protocol not in PROTOCOLS:
+            yield not_supported(path / "protocol", protocol, PROTOCOLS)
+    yield from _validate_service_addresses(spec)
+
+
+def _validate_service_addresses(spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    if spec.get("type") != "ExternalName" and spec.get("clusterIP") != HEADLESS:
+        addresses = spec.get("clusterIPs") or [spec.get("clusterIP")]
+        for index, address in enumerate(addresses):
+            if address and parse_address(str(address)) is None:
+                yield invalid(SPEC / "clusterIPs" @ index, address, NOT_AN_ADDRESS)
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        for problem in address_name_problems(str(address)):
+            yield invalid(SPEC / "externalIPs" @ index, address, problem)
 
 
 def validate_service_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:

@@ -13,6 +13,7 @@ from allot.validation.fields import (
     not_supported,
     required,
 )
+from allot.validation.internal_types import internal_value
 from allot.validation.parts import parts
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -94,4 +95,5 @@ def _validate_subject(subject: Mapping[str, Any], path: FieldPath) -> Iterator[F
 def validate_role_binding_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
     """The role of a binding is immutable; its subjects are not."""
     if new.get("roleRef") != old.get("roleRef"):
-        yield invalid(ROLE_REF, new.get("roleRef"), "field is immutable")
+        reference = internal_value(new.get("roleRef", default={}), "RoleRef")
+        yield invalid(ROLE_REF, reference, "field is immutable")

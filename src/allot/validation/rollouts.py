@@ -14,6 +14,7 @@ from allot.validation.fields import (
     not_supported,
     required,
 )
+from allot.validation.internal_types import internal_value
 from allot.validation.parts import Part, part
 
 DEPLOYMENT_STRATEGIES: Final = ("Recreate", "RollingUpdate")
@@ -56,8 +57,12 @@ def _validate_deployment(spec: Part, path: FieldPath) -> Iterator[FieldError]:
             yield from _validate_rolling_update(
                 part(strategy, "rollingUpdate"), strategy_path / "rollingUpdate"
             )
-        case other:
-            yield not_supported(strategy_path / "type", other or "", DEPLOYMENT_STRATEGIES)
+        case _:
+            yield not_supported(
+                strategy_path,
+                internal_value(strategy, "DeploymentStrategy"),
+                DEPLOYMENT_STRATEGIES,
+            )
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
     if deadline is not None and 0 <= deadline <= ready:
         yield invalid(

@@ -33,8 +33,18 @@ def template_defaults(owner: Data) -> Data:
     return change_at(owner, ("template", "spec"), pod_spec_defaults)
 
 
+def _same_service_account(spec: Data) -> Data:
+    """The account has an older name, too."""
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if not account:
+        return spec
+    both = {"serviceAccountName": account, "serviceAccount": account}
+    return spec if spec.items() >= both.items() else spec | both
+
+
 def pod_spec_defaults(spec: Data) -> Data:
     """What pods and pod templates have in common."""
+    spec = _same_service_account(spec)
     spec = fill(
         spec,
         restartPolicy="Always",

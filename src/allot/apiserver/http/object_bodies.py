@@ -12,6 +12,7 @@ from allot.api.base import replace
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.json_syntax import syntax_problem
 from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import MAGIC, open_envelope
 from allot.apiserver import api_errors
@@ -38,12 +39,20 @@ from allot.apiserver.http.requests import (
 )
 from allot.apiserver.http.routes import Target
 from allot.apiserver.pacing import LARGE, SLOW, release_interpreter
+from allot.apiserver.registry.patches.conversions import conversion_problem
+from allot.apiserver.registry.patches.documents import kind_of
 from allot.apiserver.watch_cache.codec import PartialCodec
 from allot.apiserver.watch_cache.codecs import codec_for
+from allot.features import FeatureGates
+from allot.rules import LOCATED_ERRORS
 from allot.validation.fields import FieldPath, invalid
 
 MAX_SUMMARY: Final = 30
 """Bytes of a body that is no object."""
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
+)
 MAX_ISSUES: Final = 100
 """Unknown and duplicate fields that are told, as in Kubernetes."""
 
@@ -67,8 +76,9 @@ class ReadBody(NamedTuple):
 class ObjectBodies:
     """Reads objects. What takes long is for the caller to run beside the event loop."""
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime], gates: FeatureGates) -> None:
         self._clock = clock
+        self._gates = gates
 
     def read(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
@@ -84,6 +94,9 @@ class ObjectBodies:
             return ReadBody(placed, warnings)
         managers = managers_of_new(placed, request, target, self._clock())
         return ReadBody(placed, warnings, managers)
+
+    def _told(self, error: DecodeError) -> str:
+        return error.located if LOCATED_ERRORS in self._gates else str(error)
 
     def read_json(
         self,
@@ -106,7 +119,7 @@ class ObjectBodies:
                 return ReadBody(with_reset_managers(obj, body, target), [])
             obj, ignored = codec.decode_strictly(body, version, self._clock())
         except DecodeError as error:
-            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
+            raise api_errors.cannot_be_read(resource.kind, version, self._told(error)) from None
         issues = [*(f'duplicate field "{path}"' for path in duplicates), *ignored]
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
@@ -132,7 +145,7 @@ class ObjectBodies:
         try:
             return codec.decode_protobuf(envelope.content, version, self._clock())
         except DecodeError as error:
-            raise api_errors.cannot_be_read(resource.kind, version, error.located) from None
+            raise api_errors.cannot_be_read(resource.kind, version, self._told(error)) from None
 
     def read_patched(
         self, patch: Patch, old: Any, target: Target, options: WriteOptions, stored_size: int
@@ -152,7 +165,7 @@ class ObjectBodies:
             if read is not None:
                 return read
         body = patch.applied_to(codec.document(old, version))
-        return self._read_whole(body, old, target, options)
+        return self._read_whole(patch, body, old, target, options)
 
     def _read_parts(
         self,
@@ -175,7 +188,9 @@ class ObjectBodies:
             return None
         return None if issues else ReadBody(with_reset_managers(obj, body, target), [])
 
-    def _read_whole(self, body: bytes, old: Any, target: Target, options: WriteOptions) -> ReadBody:
+    def _read_whole(
+        self, patch: Patch, body: bytes, old: Any, target: Target, options: WriteOptions
+    ) -> ReadBody:
         resource, version = target.resource, target.version
         check_type(body, resource.gvk(version))
         codec = codec_for(resource)
@@ -186,7 +201,9 @@ class ObjectBodies:
                 return ReadBody(with_reset_managers(obj, body, target), [])
             obj, issues = codec.decode_strictly(body, version, self._clock())
         except DecodeError as error:
-            raise api_errors.bad_patch(body, error.located) from None
+            if patch.is_strategic and LOCATED_ERRORS not in self._gates:
+                raise api_errors.bad_patch(patch.shown, conversion_problem(error)) from None
+            raise api_errors.bad_patch(body, self._told(error)) from None
         if issues:
             # Unknown fields are kept: those that are stored already are not this patch's.
             stored = msgspec.json.encode(codec.document(old, version))
@@ -245,15 +262,28 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
     _check_encoding(body)
     try:
         found = type_decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = str(error).removeprefix("JSON is ")
+        problem = syntax_problem(body) or _type_problem(body) or str(error)
         raise bad_request(
-            f'{expected.kind} in version "{expected.version}" cannot be handled as a {expected.kind}: '
-            f"{text[:1].lower()}{text[1:]}"
+            f"the object provided is unrecognized (must be of type {expected.kind}): "
+            f"couldn't get version/kind; json parse error: {problem} ({_summary(body)})"
         ) from None
     check_kind(found.api_version, found.kind, expected)
+
+
+def _type_problem(body: bytes) -> str:
+    """Why no kind and apiVersion can be read from JSON; empty if that is not the problem."""
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    if not isinstance(document, dict):
+        return f"json: cannot unmarshal {kind_of(document)} into Go value of type {_TYPE_META}"
+    for name in ("apiVersion", "kind"):
+        if not isinstance(document.get(name), str | None):
+            found = kind_of(document[name])
+            return f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
+    return ""
 
 
 def _check_custom_kind(body: bytes, expected: GroupVersionKind) -> None:

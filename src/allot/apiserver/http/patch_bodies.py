@@ -16,6 +16,7 @@ from allot.apiserver.http.requests import (
     ApiRequest,
 )
 from allot.apiserver.http.routes import Target
+from allot.apiserver.managed_fields.validation import go_text
 from allot.apiserver.registry.patches import (
     PatchError,
     json_patch,
@@ -24,6 +25,8 @@ from allot.apiserver.registry.patches import (
     touched_parts,
 )
 from allot.apiserver.schemas.types import type_of
+from allot.features import FeatureGates
+from allot.rules import LOCATED_ERRORS
 
 CUSTOM_PATCHES: Final = {
     media: form for media, form in PATCH_FORMATS.items() if form != "strategic"
@@ -45,7 +48,8 @@ _TYPE: Final = frozenset(("kind", "apiVersion"))
 class Patch:
     """A patch that can be applied again after a write conflict."""
 
-    def __init__(self, request: ApiRequest, target: Target) -> None:
+    def __init__(self, request: ApiRequest, target: Target, gates: FeatureGates) -> None:
+        self._gates = gates
         is_custom = target.resource.custom is not None
         try:
             self._format = patch_format(
@@ -62,6 +66,15 @@ class Patch:
         """The top-level fields that it touches; None if these may be all of them."""
 
     @property
+    def is_strategic(self) -> bool:
+        return self._format == "strategic"
+
+    @property
+    def shown(self) -> bytes:
+        """The patch, as Kubernetes shows one in errors."""
+        return go_text(msgspec.json.decode(self._body)).encode()
+
+    @property
     def is_apply(self) -> bool:
         return self._format == "apply"
 
@@ -76,7 +89,8 @@ class Patch:
                     assert self._schema is not None
                     patched = strategic_merge_patch(document, self._body, self._schema)
         except PatchError as error:
-            raise ApiError(error.code, error.reason, error.message) from None
+            message = error.message if LOCATED_ERRORS in self._gates else error.short_message
+            raise ApiError(error.code, error.reason, message) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")
         return msgspec.json.encode(patched)

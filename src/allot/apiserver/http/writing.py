@@ -64,7 +64,7 @@ class WriteHandlers:
         self._reader = reader
         self._authorizer = authorizer
         self._workers = workers
-        self._bodies = ObjectBodies(objects.clock)
+        self._bodies = ObjectBodies(objects.clock, objects.gates)
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
@@ -96,7 +96,7 @@ class WriteHandlers:
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
-        patch = Patch(request, target)
+        patch = Patch(request, target, self._objects.gates)
         check_patch_options(request, is_apply=patch.is_apply)
         if patch.is_apply:
             return await self._apply_configuration(request, target, options)

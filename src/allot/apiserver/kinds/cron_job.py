@@ -31,6 +31,7 @@ from allot.apiserver.printers.words import or_none, selector_cell, template_cell
 from allot.validation import workloads
 from allot.validation.core_names import cron_job_name_problems
 from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.pod_warnings import template_warnings
 
 
 def cron_job_defaults(cron_job: Data) -> Data:
@@ -94,10 +95,20 @@ def _yes_or_no(value: object) -> str:
     return UNSET if value is None else str(bool(value))
 
 
+def _template_warnings(cron_job: RawObject) -> list[str]:
+    return template_warnings(cron_job, "spec", "jobTemplate", "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
-        KindRules(cron_job_name_problems, _validate, status={}, generation=COUNTED),
+        KindRules(
+            cron_job_name_problems,
+            _validate,
+            status={},
+            generation=COUNTED,
+            warnings=_template_warnings,
+        ),
     ),
     defaults=cron_job_defaults,
     table=Table(

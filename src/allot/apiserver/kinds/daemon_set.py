@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import HISTORY, rolling_update, with_counters
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import (
     AGE,
     NAME,
@@ -24,6 +26,7 @@ from allot.apiserver.printers.column import (
 )
 from allot.apiserver.printers.words import count_at, labels_text, selector_of, template_of
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 
 def daemon_set_defaults(daemon_set: Data) -> Data:
@@ -68,14 +71,47 @@ _COUNTERS: Final = {
 }
 
 
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+class DaemonSetStrategy(RawStrategy):
+    """DaemonSets count the versions of their template in an annotation."""
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        return _with_template_generation(super().prepare_create(new, request), 1)
+
+    def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
+        new = super().prepare_update(new, old, request)
+        generation = _template_generation(old)
+        if new.get("spec", "template") != old.get("spec", "template"):
+            generation += 1
+        return _with_template_generation(new, generation)
+
+
+def _template_generation(daemon_set: RawObject) -> int:
+    written = daemon_set.metadata.annotations.get(TEMPLATE_GENERATION, "")
+    return int(written) if written.isascii() and written.isdecimal() else 0
+
+
+def _with_template_generation(daemon_set: RawObject, generation: int) -> RawObject:
+    metadata = daemon_set.metadata
+    annotations = {**metadata.annotations, TEMPLATE_GENERATION: str(generation)}
+    return daemon_set.with_metadata(replace(metadata, annotations=annotations))
+
+
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
-        RawStrategy,
+        DaemonSetStrategy,
         KindRules(
             validate=workloads.validate_workload,
             validate_change=workloads.validate_workload_update,
             status=_COUNTERS,
             generation=COUNTED,
+            warnings=_template_warnings,
         ),
     ),
     defaults=daemon_set_defaults,

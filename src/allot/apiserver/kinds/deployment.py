@@ -29,6 +29,7 @@ from allot.apiserver.printers.column import (
 )
 from allot.apiserver.printers.words import count_at, selector_of, template_of
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 
 def deployment_defaults(deployment: Data) -> Data:
@@ -61,6 +62,10 @@ def _deployment_row(deployment: RawObject, age: Age) -> list[Cell]:
     ]
 
 
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -70,6 +75,7 @@ DEFINITION: Final = KindDefinition(
             status={},
             status_metadata=with_stored_labels,
             generation=Generation((("spec",), ("metadata", "annotations"))),
+            warnings=_template_warnings,
         ),
     ),
     defaults=deployment_defaults,

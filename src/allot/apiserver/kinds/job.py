@@ -15,6 +15,7 @@ from allot.apiserver.printers.ages import human_duration, time_at
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import count_at, has_condition, selector_of, template_of
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 MAX_INT32: Final = 2**31 - 1
 
@@ -84,7 +85,8 @@ def with_job_selector(job: Data) -> Data:
     )
     matched = part(spec, "selector", "matchLabels") | {CONTROLLER_UID: uid}
     selector = part(spec, "selector") | {"matchLabels": matched}
-    return job | {"spec": spec | {"selector": selector}}
+    job = job | {"spec": spec | {"selector": selector}}
+    return with_template_labels(job, part(spec, "template", "metadata", "labels"))
 
 
 def _job_row(job: RawObject, age: Age) -> list[Cell]:
@@ -128,6 +130,10 @@ def _duration(job: RawObject, age: Age) -> str:
     return age(started) if ended is None else human_duration((ended - started).total_seconds())
 
 
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -136,6 +142,7 @@ DEFINITION: Final = KindDefinition(
             validate_change=workloads.validate_job_update,
             status={},
             generation=COUNTED,
+            warnings=_template_warnings,
         ),
     ),
     defaults=job_defaults,

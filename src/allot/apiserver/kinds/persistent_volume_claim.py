@@ -13,6 +13,8 @@ from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table,
 from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
 from allot.apiserver.printers.words import text_at
 from allot.validation import core_objects
+from allot.validation.fields import FieldPath
+from allot.validation.pod_warnings import claim_warnings
 
 
 def volume_claim_defaults(claim: Data) -> Data:
@@ -35,6 +37,17 @@ def _volume_claim_row(claim: RawObject, age: Age) -> list[Cell]:
     ]
 
 
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def _claim_warnings(claim: RawObject) -> list[str]:
+    found = []
+    if CLASS_ANNOTATION in claim.metadata.annotations:
+        place = f"metadata.annotations[{CLASS_ANNOTATION}]"
+        found.append(f'{place}: deprecated since v1.8; use "storageClassName" attribute instead')
+    return [*found, *claim_warnings(claim.get("spec", default={}), FieldPath("spec"))]
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -42,6 +55,7 @@ DEFINITION: Final = KindDefinition(
             validate=core_objects.validate_volume_claim,
             validate_change=core_objects.validate_volume_claim_update,
             status={"phase": "Pending"},
+            warnings=_claim_warnings,
         ),
     ),
     defaults=volume_claim_defaults,

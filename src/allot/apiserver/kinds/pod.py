@@ -26,6 +26,7 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.pods import PODS
 from allot.validation.fields import FieldError, FieldPath
 from allot.validation.pod_basics import validate_pod_basics
+from allot.validation.pod_warnings import pod_warnings
 
 
 class PodStrategy(RawStrategy):
@@ -93,7 +94,7 @@ _SELECTABLE: Final = (
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED)),
+    strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED, warnings=pod_warnings)),
     defaults=pod_defaults,
     table=PODS,
     subresources=(

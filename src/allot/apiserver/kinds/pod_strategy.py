@@ -14,6 +14,7 @@ from allot.api.core import Container, Pod, PodParts
 from allot.api.decoding import from_value
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
+from allot.validation.internal_types import internal_value
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
 from allot.validation.pod_status import validate_pod_status
@@ -142,7 +143,9 @@ def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
         errors += validate_pod_spec(pod.spec)
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:
-        change = _diff(expected, pod.get("spec"))
+        change = _diff(
+            internal_value(expected, "PodSpec"), internal_value(pod.get("spec"), "PodSpec")
+        )
         errors.append(forbidden(FieldPath("spec"), f"{MAY_NOT_CHANGE}\n{change}"))
     return errors
 
@@ -222,7 +225,7 @@ def _without_seconds(toleration: Any) -> Any:
 
 def _diff(before: Any, after: Any) -> str:
     def pretty(value: Any) -> list[str]:
-        encoded = msgspec.json.encode(value, order="sorted")
+        encoded = msgspec.json.encode(value)
         return msgspec.json.format(encoded, indent=1).decode().splitlines()
 
     lines = difflib.unified_diff(pretty(before), pretty(after), lineterm="", n=3)

@@ -12,6 +12,7 @@ from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrateg
 from allot.apiserver.printers.column import NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import labels_text, template_cells
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 
 def _template_row(template: RawObject, _: Age) -> list[Cell]:
@@ -24,7 +25,9 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=workloads.validate_pod_template, generation=Generation((("template",),))
+            warnings=lambda template: template_warnings(template, "template"),
+            validate=workloads.validate_pod_template,
+            generation=Generation((("template",),)),
         ),
     ),
     defaults=template_defaults,

@@ -33,6 +33,10 @@ def _any_change(_new: RawObject, _old: RawObject) -> Iterator[FieldError]:
     return iter(())
 
 
+def _nothing(_: RawObject) -> list[str]:
+    return []
+
+
 def _written_metadata(new: ObjectMeta, _: ObjectMeta) -> ObjectMeta:
     return new
 
@@ -65,6 +69,8 @@ class KindRules(NamedTuple):
     generation: Generation | None = None
     needs_resource_version: bool = False
     """Whether an update has to say which version it is based on."""
+    warnings: Callable[[RawObject], list[str]] = _nothing
+    """About an object that is accepted."""
 
 
 class RawStrategy(StatusStrategy[RawObject]):
@@ -76,6 +82,9 @@ class RawStrategy(StatusStrategy[RawObject]):
     def __init__(self, rules: KindRules, kind: Kind) -> None:
         super().__init__(kind)
         self.rules = rules
+
+    def warnings(self, new: RawObject) -> list[str]:
+        return self.rules.warnings(new)
 
     # --- create ---
 

@@ -14,6 +14,7 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Table, number, wide
 from allot.apiserver.printers.words import count_at, labels_text, selector_of, template_of
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 
 def replica_set_defaults(replica_set: Data) -> Data:
@@ -45,6 +46,10 @@ REPLICA_TABLE: Final = Table(
 """Also that of replication controllers."""
 
 
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -53,6 +58,7 @@ DEFINITION: Final = KindDefinition(
             validate_change=workloads.validate_workload_update,
             status=REPLICA_COUNTERS,
             generation=COUNTED,
+            warnings=_template_warnings,
         ),
     ),
     defaults=replica_set_defaults,

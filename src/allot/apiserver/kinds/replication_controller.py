@@ -12,6 +12,7 @@ from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.replica_set import REPLICA_COUNTERS, REPLICA_TABLE
 from allot.validation import workloads
+from allot.validation.pod_warnings import template_warnings
 
 
 def replication_controller_defaults(controller: Data) -> Data:
@@ -28,6 +29,10 @@ def replication_controller_defaults(controller: Data) -> Data:
     return with_counters(controller, REPLICA_COUNTERS)
 
 
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -35,6 +40,7 @@ DEFINITION: Final = KindDefinition(
             validate=workloads.validate_replication_controller,
             status=REPLICA_COUNTERS,
             generation=COUNTED,
+            warnings=_template_warnings,
         ),
     ),
     defaults=replication_controller_defaults,

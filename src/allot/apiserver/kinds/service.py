@@ -45,6 +45,35 @@ def _port_text(port: dict[str, Any]) -> str:
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', 'TCP')}"
 
 
+TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+
+
+def _service_warnings(service: RawObject) -> list[str]:
+    spec = service.get("spec", default={})
+    found = []
+    if TOPOLOGY_HINTS in service.metadata.annotations:
+        found.append(
+            f"annotation {TOPOLOGY_HINTS} is deprecated,"
+            " please use service.kubernetes.io/topology-mode instead"
+        )
+    if spec.get("clusterIP") == core_objects.HEADLESS:
+        ignored = {
+            "loadBalancerIP": bool(spec.get("loadBalancerIP")),
+            "externalIPs": bool(spec.get("externalIPs")),
+            "SessionAffinity": spec.get("sessionAffinity") == "ClientIP",
+        }
+        found += [
+            f"spec.{name} is ignored for headless services"
+            for name, is_set in ignored.items()
+            if is_set
+        ]
+    elif spec.get("externalIPs"):
+        found.append(
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+        )
+    return found
+
+
 class ServiceStrategy(RawStrategy):
     """Services: what the server gave out stays, whether or not a client repeats it."""
 
@@ -61,6 +90,7 @@ DEFINITION: Final = KindDefinition(
             core_objects.validate_service,
             core_objects.validate_service_update,
             status={"loadBalancer": {}},
+            warnings=_service_warnings,
         ),
     ),
     defaults=service_defaults,

@@ -15,6 +15,7 @@ from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Colu
 from allot.apiserver.printers.words import count_at, template_of
 from allot.validation import workloads
 from allot.validation.formats import label_problems
+from allot.validation.pod_warnings import template_warnings
 
 
 def stateful_set_defaults(stateful_set: Data) -> Data:
@@ -65,6 +66,10 @@ def _stateful_set_row(stateful_set: RawObject, age: Age) -> list[Cell]:
 _COUNTERS: Final = {"replicas": 0, "availableReplicas": 0}
 
 
+def _template_warnings(owner: RawObject) -> list[str]:
+    return template_warnings(owner, "spec", "template")
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -74,6 +79,7 @@ DEFINITION: Final = KindDefinition(
             workloads.validate_stateful_set_update,
             status=_COUNTERS,
             generation=COUNTED,
+            warnings=_template_warnings,
         ),
     ),
     defaults=stateful_set_defaults,

@@ -33,6 +33,9 @@ _GO_SCALARS: Final = {
 }  # fmt: skip
 _GO_NAMES: Final = {
     "Container.imagePullPolicy": "v1.PullPolicy",
+    "DaemonSetUpdateStrategy.type": "v1.DaemonSetUpdateStrategyType",
+    "DeploymentStrategy.type": "v1.DeploymentStrategyType",
+    "StatefulSetUpdateStrategy.type": "v1.StatefulSetUpdateStrategyType",
     "ContainerPort.protocol": "v1.Protocol",
     "LabelSelectorRequirement.operator": "v1.LabelSelectorOperator",
     "NodeSelectorRequirement.operator": "v1.NodeSelectorOperator",
@@ -50,6 +53,7 @@ _GO_NAMES: Final = {
     "Toleration.operator": "v1.TolerationOperator",
 }
 """Texts with a type of their own in Go, as far as people are likely to get them wrong."""
+NAMED_STRINGS: Final = frozenset(_GO_NAMES.values())
 
 
 class _Where(NamedTuple):

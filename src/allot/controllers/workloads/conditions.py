@@ -62,6 +62,5 @@ def with_condition(
         "lastTransitionTime": moment if is_new or known is None else known["lastTransitionTime"],
         **dict.fromkeys(dated, moment),
     }
-    if known is None:
-        return (*conditions, made)
-    return tuple(made if found is known else found for found in conditions)
+    # As in Kubernetes, a condition that changes becomes the last one.
+    return (*without_condition(conditions, wanted.type), made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from allot.api.core import Pod
 from allot.api.raw import RawObject
@@ -36,6 +36,7 @@ from allot.controllers.workloads.pod_states import (
     is_active,
     is_available,
     is_ready,
+    is_terminating,
     seconds_until_available,
 )
 from allot.controllers.workloads.pod_templates import pod_from_template
@@ -46,9 +47,16 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
 def replica_set_status(
-    replica_set: RawObject, active: Sequence[Pod], failure: ConditionUpdate | None, now: datetime
+    replica_set: RawObject,
+    active: Sequence[Pod],
+    failure: ConditionUpdate | None,
+    now: datetime,
+    terminating: int | None = None,
 ) -> Json:
-    """The status, from the active pods and an error of creating or deleting pods."""
+    """The status, from the active pods and an error of creating or deleting pods.
+
+    `terminating` are pods that are being deleted; None if they are not counted.
+    """
     conditions = conditions_of(replica_set)
     if failure is not None:
         conditions = with_condition(conditions, failure, now)
@@ -63,6 +71,7 @@ def replica_set_status(
         ),
         "readyReplicas": _or_none(sum(map(is_ready, active))),
         "availableReplicas": _or_none(sum(is_available(pod, min_ready, now) for pod in active)),
+        "terminatingReplicas": terminating,
         "observedGeneration": generation_of(replica_set),
         "conditions": list(conditions) or None,
     }
@@ -84,6 +93,7 @@ class ReplicaSetController(WorkloadController):
 
     name = "replicaset-controller"
     resource = REPLICA_SETS
+    counts_terminating: ClassVar[bool] = True
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
@@ -101,7 +111,8 @@ class ReplicaSetController(WorkloadController):
             failure = await self._correct(workload, active, surplus)
         now = self.today()
         condition = failure_condition(surplus, failure) if failure else None
-        status = replica_set_status(workload, active, condition, now)
+        terminating = sum(map(is_terminating, pods)) if self.counts_terminating else None
+        status = replica_set_status(workload, active, condition, now, terminating)
         await write_status(self.client, self.resource, workload, status)
         wait = seconds_until_available(active, min_ready_seconds_of(workload), now)
         if wait is not None:

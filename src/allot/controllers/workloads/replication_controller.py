@@ -12,3 +12,4 @@ class ReplicationControllerController(ReplicaSetController):
     name = "replicationcontroller-controller"
     event_source = "replication-controller"
     resource = REPLICATION_CONTROLLERS
+    counts_terminating = False

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.api.json_limits import MAX_DEPTH, MAX_VALUES, has_too_many_values
+from allot.api.json_syntax import syntax_problem
 from allot.apiserver.registry.patches.errors import PatchError
+
+TOO_DEEP: Final = "json: document is nested too deeply"
 
 
 def decode_document(body: bytes) -> Any:
@@ -20,11 +23,11 @@ def decode_document(body: bytes) -> Any:
     try:
         value = msgspec.json.decode(body)
     except RecursionError:
-        raise DecodeError("json: document is nested too deeply") from None
+        raise DecodeError(TOO_DEEP) from None
     except (msgspec.DecodeError, ValueError) as error:  # ValueError: too many digits, not UTF-8
         raise DecodeError(f"json: {error}") from None
     if depth(value, MAX_DEPTH) > MAX_DEPTH:
-        raise DecodeError("json: document is nested too deeply")
+        raise DecodeError(TOO_DEEP)
     return value
 
 
@@ -37,7 +40,16 @@ def decode_patch(patch: bytes) -> Any:
     try:
         return decode_document(patch)
     except DecodeError as error:
+        if TOO_DEEP not in str(error) and syntax_problem(patch):
+            raise PatchError.malformed("invalid JSON patch") from None
         raise PatchError.malformed(f"error decoding patch: {error}") from None
+
+
+def not_a_map(value: Any) -> str:
+    """Go's error about a patch that must be an object."""
+    return (
+        f"json: cannot unmarshal {kind_of(value)} into Go value of type map[string]interface {{}}"
+    )
 
 
 def plain(value: Any) -> Any:

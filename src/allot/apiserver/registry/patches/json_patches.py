@@ -30,6 +30,9 @@ _is_index: Final = re.compile("0|[1-9][0-9]{0,9}", re.ASCII).fullmatch
 _has_bad_escape: Final = re.compile("~(?![01])").search
 
 
+_OPERATION: Final = "handlers.jsonPatchOp"
+
+
 class _Operation(NamedTuple):
     """One operation. `source` is where `move` and `copy` take the value from."""
 
@@ -59,21 +62,31 @@ def json_patch(document: Any, patch: bytes) -> Any:
 
 def _descriptions(patch: bytes) -> list[dict[str, Any]]:
     decoded = decode_patch(patch)
+    if decoded is None:
+        return []
     if not isinstance(decoded, list):
-        raise PatchError.malformed(
-            f"error decoding patch: json: cannot unmarshal {kind_of(decoded)} into Go value of type jsonpatch.Patch"
-        )
+        raise _wrong_type(decoded, f"value of type []{_OPERATION}")
     for description in decoded:
+        if description is None:
+            raise PatchError.unfit("an operation must be an object")
         if not isinstance(description, dict):
-            raise PatchError.malformed(
-                f"error decoding patch: json: cannot unmarshal {kind_of(description)} into Go value of type jsonpatch.Operation"
-            )
+            raise _wrong_type(description, f"value of type {_OPERATION}")
+        for field in ("op", "path", "from"):
+            value = description.get(field)
+            if not isinstance(value, str | None):
+                raise _wrong_type(value, f"struct field jsonPatchOp.{field} of type string")
     if len(decoded) > MAX_OPERATIONS:
         raise PatchError.too_large(
             "Request entity is too large: "
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(decoded)}"
         )
     return decoded
+
+
+def _wrong_type(value: Any, wanted: str) -> PatchError:
+    return PatchError.malformed(
+        f"error decoding patch: json: cannot unmarshal {kind_of(value)} into Go {wanted}"
+    )
 
 
 def _operation(description: dict[str, Any]) -> _Operation:
@@ -83,8 +96,6 @@ def _operation(description: dict[str, Any]) -> _Operation:
     path = _path(description, "path")
     if name in ("move", "copy"):
         return _Operation(name, path, source=_path(description, "from"))
-    if name != "remove" and "value" not in description:
-        raise _UnfitError("a value is missing")
     return _Operation(name, path, value=description.get("value"))
 
 
@@ -159,7 +170,9 @@ class _Editor:
             self._root = value
             return
         parent = self._owned(path[:-1])
-        parent[_key(parent, path[-1])] = value
+        # As in Kubernetes, a field that is not there is added.
+        key = path[-1] if isinstance(parent, dict) else _key(parent, path[-1])
+        parent[key] = value
 
     def _move(self, operation: _Operation) -> None:
         source, path = operation.source, operation.path

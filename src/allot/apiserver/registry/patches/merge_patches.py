@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from allot.apiserver.registry.patches.documents import decode_patch, is_same, kind_of, plain
+from allot.apiserver.registry.patches.documents import decode_patch, is_same, not_a_map, plain
 from allot.apiserver.registry.patches.errors import PatchError
 
 
 def merge_patch(document: Any, patch: bytes) -> Any:
     """`document` with the patch's fields; null removes a field. `PatchError` if it is no object."""
     changes = decode_patch(patch)
+    if changes is None:
+        raise PatchError.malformed("Invalid JSON Patch")
     if not isinstance(changes, dict):
-        raise PatchError.malformed(
-            f"error decoding patch: a merge patch must be a JSON object, found {kind_of(changes)}"
-        )
+        raise PatchError.malformed(f"error decoding patch: {not_a_map(changes)}")
     return merged(document, changes)
 
 

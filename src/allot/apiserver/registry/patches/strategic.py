@@ -19,7 +19,7 @@ from allot.apiserver.registry.patches.documents import (
     decode_patch,
     identity,
     is_same,
-    kind_of,
+    not_a_map,
     plain,
 )
 from allot.apiserver.registry.patches.errors import PatchError
@@ -47,10 +47,10 @@ def strategic_merge_patch(document: Any, patch: bytes, schema: Type) -> Any:
     Fields that the type does not have merge like those of a merge patch.
     """
     changes = decode_patch(patch)
+    if changes is None:
+        return document
     if not isinstance(changes, dict):
-        raise PatchError.malformed(
-            f"error decoding patch: a strategic merge patch must be a JSON object, found {kind_of(changes)}"
-        )
+        raise PatchError.malformed(not_a_map(changes))
     return merged_object(document, changes, schema.fields.get)
 
 

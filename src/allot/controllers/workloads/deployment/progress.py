@@ -86,9 +86,16 @@ def deployment_status(
         "updatedReplicas": (counted(new_set, "replicas") if new_set is not None else 0) or None,
         "readyReplicas": sum(counted(found, "readyReplicas") for found in sets) or None,
         "availableReplicas": available or None,
+        "terminatingReplicas": _terminating(sets),
         "unavailableReplicas": max(total_size(sets) - available, 0) or None,
         "conditions": list(set_condition(conditions_of(deployment), condition, now)),
     }
+
+
+def _terminating(sets: Sequence[RawObject]) -> int | None:
+    """The pods that are being deleted; None if a set does not count them."""
+    counts = [found.get("status", "terminatingReplicas") for found in sets]
+    return None if None in counts else sum(counts)
 
 
 def is_complete(deployment: RawObject, status: Json) -> bool:

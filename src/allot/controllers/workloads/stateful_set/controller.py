@@ -34,10 +34,10 @@ class NumberedPodControl(PodControl):
     """Events name the pod and the stateful set, as in Kubernetes."""
 
     def create_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
-        return _note("create", owner, pod, error)
+        return _note("Create", owner, pod, error)
 
     def delete_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
-        return _note("delete", owner, pod, error)
+        return _note("Delete", owner, pod, error)
 
 
 def _note(verb: str, owner: RawObject, pod: Pod, error: ClientError | None) -> str:

@@ -115,6 +115,8 @@ def copy(source: str, path: str) -> dict[str, Any]:
         pytest.param({"a": {}}, [copy("", "/a/b")], {"a": {"b": {"a": {}}}}, id="copy-into-itself"),
         pytest.param({"a": 1.0}, [check("/a", 1)], {"a": 1.0}, id="numbers-are-equal"),
         pytest.param({}, [check("/a", None)], {}, id="missing-counts-as-null"),
+        pytest.param({}, [replace("/a", 1)], {"a": 1}, id="replaces-what-is-not-there"),
+        pytest.param({}, [{"op": "add", "path": "/a"}], {"a": None}, id="no-value-is-null"),
         pytest.param({"01": 1, "-": 2}, [remove("/01"), remove("/-")], {}, id="names-like-indexes"),
     ],
 )
@@ -136,7 +138,6 @@ def test_operations(document: Any, operations: list[Any], result: Any) -> None:
         pytest.param([check("/l/9", None)], "no item 9", id="null-in-no-item"),
         pytest.param([remove("/none")], "operation 0 (remove /none): there is no field", id="remove"),
         pytest.param([remove("")], "whole document", id="remove-all"),
-        pytest.param([replace("/none", 1)], 'no field "none"', id="replace-missing"),
         pytest.param([replace("/l/2", 1)], "no item 2", id="replace-item"),
         pytest.param([add("/l/3", 1)], "no item 3", id="add-far-behind"),
         pytest.param([add("/l/01", 1)], "not an index", id="leading-zero"),
@@ -149,9 +150,7 @@ def test_operations(document: Any, operations: list[Any], result: Any) -> None:
         pytest.param([move("/o", "/o/x")], "into itself", id="move-inside"),
         pytest.param([copy("/none", "/x")], 'no field "none"', id="copy-missing"),
         pytest.param([{"op": "eat", "path": "/a"}], "must be one of", id="unknown"),
-        pytest.param([{"op": ["add"], "path": "/a"}], "must be one of", id="op-of-wrong-type"),
         pytest.param([{"path": "/a"}], "must be one of", id="no-op"),
-        pytest.param([{"op": "add", "path": "/a"}], "value is missing", id="no-value"),
         pytest.param([{"op": "remove"}], "`path` must be a string", id="no-path"),
         pytest.param([{"op": "move", "path": "/a"}], "`from` must be a string", id="no-from"),
         pytest.param([remove("s")], "start with a slash", id="no-slash"),
@@ -174,7 +173,7 @@ def test_operations_that_do_not_fit(operations: list[Any], why: str) -> None:
 
 @pytest.mark.parametrize(
     "patch",
-    [b"", b"{not json", b'{"op":"x"}', b"null", b"3", b'["add"]', b"[[]]", b"\xff", b"[" * 100_000,
+    [b"", b"{not json", b'{"op":"x"}', b"3", b'[{"op":1}]', b'["add"]', b"[[]]", b"\xff", b"[" * 100_000,
      b"1" * 5000, b'[{"op":"add","path":"/a","value":' + b"[" * 500 + b"]" * 500 + b"}]"],
 )  # fmt: skip
 def test_not_a_patch(patch: bytes) -> None:

@@ -37,6 +37,7 @@ MIN_MAX_SCORES: Final = "MinMaxScores"
 SLOW_NODES_ARE_SKIPPED: Final = "SlowNodesAreSkipped"
 NO_SELECTOR_SELECTS_NOTHING: Final = "NoSelectorSelectsNothing"
 LOCATED_ERRORS: Final = "LocatedErrors"
+REPORT_MISSING_CLAIMS: Final = "ReportMissingClaims"
 
 # KEP-5075, consumable capacity
 SHARES_HOLD_DEDICATED_DEVICES: Final = "SharesHoldDedicatedDevices"
@@ -108,6 +109,11 @@ RULES: Final[Mapping[str, Rule]] = {
             LOCATED_ERRORS,
             4381,
             "a value of the wrong type is reported with its path, a JSON patch that fails with its operation",
+        ),
+        Rule(
+            REPORT_MISSING_CLAIMS,
+            4381,
+            "a pod that waits for a claim that is missing or being deleted gets a condition and an event",
         ),
         Rule(
             SHARES_HOLD_DEDICATED_DEVICES,

@@ -24,6 +24,7 @@ from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.failure_explainer import ALTERNATIVE_UNAVAILABLE, FailureExplainer
 from allot.scheduler.core.failure_handler import FailedAttempt, FailureHandler, SchedulerHooks
 from allot.scheduler.core.forked import ChildFailedError
+from allot.scheduler.core.gated_pods import GatedPodReporter
 from allot.scheduler.core.pod_status import UNSCHEDULABLE, PodStatusReporter
 from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
@@ -105,6 +106,7 @@ class Scheduler:
         self._failure_handler = FailureHandler(
             queue, cluster, pod_status, clock, reasons, limits, beside, self._durations
         )
+        self._gated_pods = GatedPodReporter(queue, pod_status, clock)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
@@ -126,6 +128,7 @@ class Scheduler:
     async def run(self) -> None:
         """Schedule until cancelled."""
         next_flush = self._clock() + FLUSH_UNSCHEDULABLE_SECONDS
+        self.spawn(self._gated_pods.run())
         try:
             while True:
                 now = self._clock()

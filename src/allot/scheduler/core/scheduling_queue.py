@@ -40,6 +40,8 @@ MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 
 Observer = Callable[[SubQueue, str], None]
 """Called when a pod enters a sub-queue, with the event that moved it."""
+OnGated = Callable[[QueuedPodInfo], None]
+"""Called when a pod is gated for a reason that is reported, or for another one than before."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ class SchedulingQueue:
         self._hints = QueueingHints(registrations)
         self._backoff = backoff
         self._observe = observe
+        self.on_gated: OnGated = lambda _: None
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight: dict[str, _InFlight] = {}
         self._in_flight_events = InFlightEvents()
@@ -315,7 +318,9 @@ class SchedulingQueue:
         for plugin in self._gates.get(queued.pod.scheduler_name, ()):
             status = plugin.pre_enqueue(queued.pod)
             if not status.is_success:
-                queued.gate = status.by(plugin.name)
+                before, queued.gate = queued.gate, status.by(plugin.name)
+                if status.is_reported and queued.gate != before:
+                    self.on_gated(queued)
                 return queued.gate
         queued.gate = SUCCESS
         return SUCCESS

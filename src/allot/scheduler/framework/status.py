@@ -33,6 +33,8 @@ class Status:
     error: BaseException | None = None
     ended_by: str = ""
     """The limit that ended the search for an answer, and where; empty if the answer is certain."""
+    is_reported: bool = False
+    """Whether a pod that is gated for it gets a condition and an event, if that takes long."""
 
     @property
     def is_success(self) -> bool:
@@ -67,8 +69,8 @@ def unschedulable(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
-def unresolvable(*reasons: str, ended_by: str = "") -> Status:
-    return Status(Code.UNRESOLVABLE, reasons, ended_by=ended_by)
+def unresolvable(*reasons: str, ended_by: str = "", is_reported: bool = False) -> Status:
+    return Status(Code.UNRESOLVABLE, reasons, ended_by=ended_by, is_reported=is_reported)
 
 
 def pending(*reasons: str) -> Status:

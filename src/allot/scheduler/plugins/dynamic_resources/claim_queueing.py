@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
+from allot.features import FeatureGates
+from allot.rules import REPORT_MISSING_CLAIMS
 from allot.scheduler.framework import events
 from allot.scheduler.framework.events import Action, ClusterEvent, EventRegistration, Hint
 from allot.scheduler.framework.plugins import PreEnqueuePlugin
@@ -27,6 +29,7 @@ class ClaimQueueing(PreEnqueuePlugin):
 
     gates_on_referenced_objects: ClassVar[bool] = True
     _tracker: ClaimTracker
+    _gates: FeatureGates
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if not pod.claims:
@@ -34,7 +37,8 @@ class ClaimQueueing(PreEnqueuePlugin):
         claims = claims_of(pod, self._tracker.get)
         if not isinstance(claims, Unusable):
             return SUCCESS
-        return unresolvable(claims.reason)
+        is_reported = claims.needs_user and REPORT_MISSING_CLAIMS in self._gates
+        return unresolvable(claims.reason, is_reported=is_reported)
 
     def referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
         return claim_keys(pod) if pod.claims else ()

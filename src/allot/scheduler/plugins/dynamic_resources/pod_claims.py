@@ -18,6 +18,8 @@ class Unusable(NamedTuple):
     """Why a pod cannot have its claims yet, in Kubernetes' words."""
 
     reason: str
+    needs_user: bool = False
+    """Whether no component is about to provide the claim: it is named by the pod, or being deleted."""
 
 
 def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
@@ -31,14 +33,17 @@ def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
             continue
         claim = find(ObjectKey(pod.namespace, name))
         if claim is None:
-            return Unusable(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+            return Unusable(
+                f'could not find ResourceClaim "{pod.namespace}/{name}"',
+                needs_user=entry.resource_claim_name is not None,
+            )
         if entry.resource_claim_template_name is not None and not is_created_for(claim, pod):
             return Unusable(
                 f"ResourceClaim {pod.namespace}/{name} was not created for Pod "
                 f"{pod.namespace}/{pod.name} (Pod is not owner)"
             )
         if claim.metadata.deletion_timestamp is not None:
-            return Unusable(f'resourceclaim "{name}" is being deleted')
+            return Unusable(f'resourceclaim "{name}" is being deleted', needs_user=True)
         if claim not in claims:  # two entries may name one claim
             claims.append(claim)
     return claims

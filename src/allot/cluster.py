@@ -12,6 +12,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from allot.apiserver.assembly import ApiServer
+from allot.apiserver.http.component_health import PARTS, ComponentHealth
 from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.client import Client
 from allot.client.component_users import ComponentUser
@@ -43,6 +44,8 @@ class Cluster:
         )
         for name, registry in self.components.registries.items():
             server.metrics.others[name] = partial(_shown, registry)
+        for component, part in PARTS.items():
+            server.component_checks.register(component, partial(self._health, part))
 
     def client(self, user_agent: str = "allot") -> Client:
         """A new client of the API server, as its admin."""
@@ -56,6 +59,10 @@ class Cluster:
         client = Client(transport, clock=self._time.clock)
         self.clients.append(client)
         return client
+
+    async def _health(self, part: str) -> ComponentHealth:
+        problem = self.components.problem_of(part)
+        return ComponentHealth(not problem, problem or "ok")
 
     async def start(self) -> None:
         await self.components.start()

@@ -139,6 +139,13 @@ class Components:
             self.parts.append(Part("nodes", nodes.run, lambda: nodes.is_ready))
             self.registries["nodes"] = lambda: nodes.registry
 
+    def problem_of(self, part: str) -> str:
+        """Why a part is not ready; empty if it is."""
+        found = next((each for each in self.parts if each.name == part), None)
+        if found is None:
+            return f"{part}: not a part of this cluster"
+        return "" if found.is_ready() else f"{part}: not ready"
+
     def _controller_client(self, controller: str) -> Client:
         return self._new_client(controller_user(controller), f"{COMPONENT}/{controller}")
 

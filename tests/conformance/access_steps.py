@@ -666,23 +666,11 @@ def reviews() -> Iterator[Step]:
 # --- the matrix ---
 
 
-NOT_RECORDED = frozenset(
-    (
-        "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "autoscaling",
-        "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "networking.k8s.io", "storagemigration.k8s.io",
-        "componentstatuses", "attach", "ephemeralcontainers", "exec", "log", "portforward", "resize",
-    )
-)  # fmt: skip
-"""Groups, resources and subresources that were added after the answers were recorded."""
-
-
 def matrix() -> Iterator[Step]:
     """Every verb on every resource by every caller. Nothing is changed: the objects do not exist."""
     for resource in RESOURCES:
         if resource.plural == "resourcepoolstatusrequests":
             continue  # the KEP has it in another version
-        if not NOT_RECORDED.isdisjoint((resource.group, resource.plural)):
-            continue
         version = resource.versions[0]
         for name, who in CALLERS.items():
             for method, path in _requests(resource, version):
@@ -698,7 +686,7 @@ def _requests(resource: Resource, version: str) -> Iterator[tuple[str, str]]:
         places = [f"{base}/{resource.plural}"]
     for place in places:
         yield "POST", place
-        if not resource.is_stored:
+        if not resource.has_names:
             continue
         yield "GET", f"{place}?limit=1"
         yield "GET", f"{place}?watch=1&resourceVersion=x"
@@ -706,8 +694,6 @@ def _requests(resource: Resource, version: str) -> Iterator[tuple[str, str]]:
         for method in ("GET", "PUT", "PATCH", "DELETE"):
             yield method, f"{place}/absent"
         for part in resource.subresources:
-            if part.name in NOT_RECORDED:
-                continue
             for method, verb in (("GET", "get"), ("PUT", "update"), ("POST", "create")):
                 if verb in part.verbs:
                     yield method, f"{place}/absent/{part.name}"

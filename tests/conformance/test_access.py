@@ -25,6 +25,8 @@ NOT_COMPARED = {
         "/api/v1/namespaces/b/pods",
         "/apis/storage.k8s.io/v1/csinodes",
         "/apis/resource.k8s.io/v1/resourceslices",
+        "/apis/certificates.k8s.io/v1/namespaces/a/podcertificaterequests",
+        "/apis/certificates.k8s.io/v1/namespaces/b/podcertificaterequests",
     )
 }
 

@@ -45,7 +45,7 @@ class Kind:
     stored_as: tuple[str, str] | None = None
     """Group and plural of the kind under which it is stored, if it is another view of that kind."""
     is_stored: bool = True
-    """Whether there are objects of it. Reviews are answered and not stored."""
+    """Whether there are objects of it. Reviews are answered and not stored; component statuses are probed."""
     singular: str = ""
     """What one object is called on command lines; the name in lower case if empty."""
     list_name: str = ""
@@ -98,6 +98,8 @@ _V1_AND_BETAS: Final = ("v1", "v1beta2", "v1beta1")
 
 # fmt: off
 KINDS: Final[tuple[Kind, ...]] = (
+    _core("Binding", "bindings", is_stored=False),
+    _core("ComponentStatus", "componentstatuses", namespaced=False, short_names=("cs",), is_stored=False),
     _core("ConfigMap", "configmaps", short_names=("cm",)),
     _core("Endpoints", "endpoints", short_names=("ep",)),
     _core("Event", "events", short_names=("ev",), view=core.Event),

@@ -150,7 +150,7 @@ def method_not_allowed() -> ApiError:
 
 
 def not_supported(resource: Resource, verb: str) -> ApiError:
-    """A custom resource, or a part of it, that does not have a verb."""
+    """A resource, or a part of it, that does not have a verb."""
     return ApiError(
         405,
         "MethodNotAllowed",

@@ -39,6 +39,8 @@ from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.dynamic_admission.policy_status import PolicyStatus
 from allot.apiserver.http.app import App
+from allot.apiserver.http.component_health import ComponentHealth, HealthChecks
+from allot.apiserver.http.component_statuses import ComponentStatuses
 from allot.apiserver.http.definition_managers import definition_managers
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import FlowControl, FlowLimits
@@ -165,7 +167,11 @@ class ApiServer:
             self._dynamic,
         )
         reviews = AccessReviews(authorizer, policies, authentication, clock)
-        handlers = Handlers(store, self.caches, self.reader, writes, parts, reviews, clock, workers)
+        self.component_checks = HealthChecks(self._store_status)
+        components = ComponentStatuses(self.component_checks)
+        handlers = Handlers(
+            store, self.caches, self.reader, writes, parts, reviews, components, clock, workers
+        )
         self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
         self._sweeping: asyncio.Task[None] | None = None
         self._ready = False
@@ -243,6 +249,10 @@ class ApiServer:
         except StorageError as error:
             return str(error)
         return self.store.trouble
+
+    async def _store_status(self) -> ComponentHealth:
+        problem = await self._storage_health()
+        return ComponentHealth(True) if problem is None else ComponentHealth(False, problem)
 
     async def _shutdown_health(self) -> str | None:
         if self._closing:

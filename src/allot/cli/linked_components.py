@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -27,6 +28,7 @@ from allot.cli.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from allot.apiserver.http.app import App
+    from allot.apiserver.http.component_health import ComponentHealth
     from allot.apiserver.http.link_server import LinkServer
     from allot.client.link import RequestFrame, ResponseFrame
     from allot.components import Components, NewClient
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 
 PROGRAM: Final = (sys.executable, "-m", "allot.cli.linked_components")
 ERROR: Final = "error: "
+HEALTH: Final = "/readyz/"
 START_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 1.0
 
@@ -83,6 +86,17 @@ class LinkedComponents:
         except LinkLostError:
             return Exposition(b"", "text/plain")
         return Exposition(answer.body, dict(answer.headers)[b"content-type"].decode())
+
+    async def health(self, part: str) -> ComponentHealth:
+        """Whether a part is ready; it is not while the process restarts."""
+        from allot.apiserver.http.component_health import ComponentHealth
+        from allot.apiserver.http.link_server import LinkLostError
+
+        problem = "the components are restarting"
+        if self._link is not None:
+            with suppress(LinkLostError):
+                problem = (await self._link.ask(f"{HEALTH}{part}", [])).body.decode()
+        return ComponentHealth(not problem, problem or "ok")
 
     async def stop(self) -> None:
         self._is_stopping = True
@@ -231,6 +245,11 @@ def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFr
     from allot.exposition import exposition
 
     async def serve(frame: RequestFrame) -> ResponseFrame:
+        if frame.path.startswith(HEALTH):
+            problem = parts.problem_of(frame.path.removeprefix(HEALTH))
+            return ResponseFrame(
+                frame.id, 200, [(b"content-type", b"text/plain")], problem.encode()
+            )
         registry = parts.registries.get(frame.path.removeprefix("/metrics/"))
         if registry is None:
             return ResponseFrame(frame.id, 404, [(b"content-type", b"text/plain")], b"")

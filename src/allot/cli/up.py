@@ -326,6 +326,7 @@ async def _running_pair(
     from allot.apiserver.audit.policy import AuditPolicyError
     from allot.apiserver.auth.authentication import TokenFileError
     from allot.apiserver.auth.credentials import CredentialError
+    from allot.apiserver.http.component_health import PARTS
     from allot.apiserver.running import AddressError, ServerOptions, running_server
     from allot.client.client import Client
     from allot.client.in_process import InProcessTransport
@@ -349,6 +350,9 @@ async def _running_pair(
             components.connect(running.server.app)
             for name in ("scheduler", "controllers", "nodes"):
                 running.server.metrics.others[name] = partial(components.metrics, name)
+            for component, part in PARTS.items():
+                check = partial(components.health, part)
+                running.server.component_checks.register(component, check)
             await components.ready()
             yield running.url, client
     except StorageError as error:

@@ -131,7 +131,7 @@ def _validate_quota_amounts(hard: Mapping[str, Any]) -> Iterator[FieldError]:
             continue
         if quantity.sign < 0:
             yield invalid(path @ name, str(amount), NOT_NEGATIVE)
-        if _is_counted(name) and not quantity.is_whole():
+        if _is_counted(name) and quantity.milli_value() % 1000:  # which overflows, as in Kubernetes
             yield invalid(path @ name, str(amount), "must be an integer")
 
 
@@ -261,6 +261,18 @@ SERVICE_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 ADDRESS_TYPES: Final = ("IPv4", "IPv6", "FQDN")
 
 
+def _shown_port(protocol: str, number: int) -> dict[str, Any]:
+    """Protocol and number of a port, as Kubernetes shows them in errors."""
+    return {
+        "Name": "",
+        "Protocol": protocol,
+        "AppProtocol": None,
+        "Port": number,
+        "TargetPort": 0,
+        "NodePort": 0,
+    }
+
+
 def validate_service(service: RawObject) -> Iterator[FieldError]:
     spec = service.get("spec", default={})
     type_, ports = spec.get("type") or "", parts(spec, "ports")
@@ -272,8 +284,13 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
     elif not ports and spec.get("clusterIP") != "None":
         yield required(SPEC / "ports")
     names: set[str] = set()
+    known: set[tuple[str, int]] = set()
     for index, port in enumerate(ports):
         path = SPEC / "ports" @ index
+        number, protocol = port.get("port") or 0, port.get("protocol") or ""
+        if (protocol, number) in known:
+            yield duplicate(path, _shown_port(protocol, number))
+        known.add((protocol, number))
         name = port.get("name") or ""
         if not name and len(ports) > 1:
             yield required(path / "name")

@@ -66,6 +66,7 @@ class NodeRestriction:
             resource_named("coordination.k8s.io", "leases"): self._lease,
             resource_named("storage.k8s.io", "csinodes"): self._csi_node,
             resource_named(DRA, "resourceslices"): self._slice,
+            resource_named("certificates.k8s.io", "podcertificaterequests"): self._certificate,
         }
 
     def handles(self, operation: str, resource: Resource) -> bool:
@@ -188,6 +189,25 @@ class NodeRestriction:
     def _slice(self, node: str, attributes: AdmissionAttributes) -> Iterator[str]:
         if attributes.old is None and attributes.new.spec.node_name != node:
             yield "can only create ResourceSlice with the same NodeName as the requesting node"
+
+    def _certificate(self, node: str, attributes: AdmissionAttributes) -> Iterator[str]:
+        """A kubelet asks for certificates of its own pods."""
+        if attributes.old is not None:
+            return
+        spec = part(attributes.new.data, "spec")
+        asked = text(spec, "nodeName")
+        if asked != node:
+            yield (
+                f'PodCertificateRequest.Spec.NodeName="{asked}", which is not the requesting node "{node}"'
+            )
+        name = text(spec, "podName")
+        pod = self._graph.value("", "pods", attributes.key.namespace, name) or {}
+        if text(part(pod, "metadata"), "uid") != text(spec, "podUID"):
+            yield f'PodCertificateRequest.Spec.PodName="{name}" is not a pod with the UID in PodUID'
+        elif text(part(pod, "spec"), "nodeName") != node:
+            yield f'PodCertificateRequest.Spec.PodName="{name}" is not a pod of the requesting node "{node}"'
+        elif text(part(pod, "spec"), "serviceAccountName") != text(spec, "serviceAccountName"):
+            yield f'PodCertificateRequest.Spec.ServiceAccountName is not the account of pod "{name}"'
 
     # --- tokens ---
 

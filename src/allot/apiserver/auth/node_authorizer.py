@@ -46,6 +46,7 @@ class NodeAuthorizer:
             ("coordination.k8s.io", "leases"): self._lease,
             (STORAGE, "csinodes"): self._csi_node,
             (DRA, "resourceslices"): self._slice,
+            (CERTIFICATES, "podcertificaterequests"): self._pod_certificate_request,
             ("", "nodes"): self._node,
             ("", "pods"): self._pod,
         }
@@ -119,6 +120,9 @@ class NodeAuthorizer:
                 return graph.has_pod(node, asked.namespace, name)
             case "resourceslices":
                 return bool(graph.value(DRA, plural, "", name, "spec", "nodeName") == node)
+            case "podcertificaterequests":
+                place = (asked.namespace, name)
+                return bool(graph.value(CERTIFICATES, plural, *place, "spec", "nodeName") == node)
             case "volumeattachments":
                 return bool(graph.value(STORAGE, plural, "", name, "spec", "nodeName") == node)
             case "persistentvolumes":
@@ -166,6 +170,26 @@ class NodeAuthorizer:
         return _no(
             "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection"
         )
+
+    def _pod_certificate_request(
+        self, node: str, asked: Attributes, plural: str, subresource: str
+    ) -> Decision:
+        if subresource:
+            return _no(
+                f"nodes may not access the {subresource} subresource of PodCertificateRequests"
+            )
+        match asked.verb:
+            case "create":
+                return ALLOWED  # its content is checked by admission
+            case "get":
+                return self._related(node, asked, plural)
+            case "list" | "watch":
+                if ("spec.nodeName", node) in asked.field_values:
+                    return ALLOWED
+                return _no(
+                    "can only list/watch podcertificaterequests with nodeName field selector"
+                )
+        return _no(f"nodes may not {asked.verb} podcertificaterequests")
 
     def _node(
         self, node: str, asked: Attributes, _plural: str, subresource: str

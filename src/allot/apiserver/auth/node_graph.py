@@ -146,6 +146,7 @@ class NodeGraph:
 
 _LOOKED_AT: Final = (
     ("", "persistentvolumes"),
+    ("certificates.k8s.io", "podcertificaterequests"),
     ("storage.k8s.io", "volumeattachments"),
     ("resource.k8s.io", "resourceslices"),
     ("", "nodes"),

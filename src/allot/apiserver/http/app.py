@@ -44,6 +44,7 @@ from allot.apiserver.http.responses import Response, error_response, in_format
 from allot.apiserver.http.routes import USUAL_VERBS, Router, Target, verb_of
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.kinds.definition import LOG
+from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.registry.served import ServedResources
 from allot.client.component_users import ComponentUser
 
@@ -135,6 +136,11 @@ class App:
                 if target.resource.custom is not None and request.method in USUAL_VERBS:
                     verb = USUAL_VERBS[request.method]
                     raise api_errors.not_supported(target.resource, verb)
+                if is_watch and "list" in target.resource.verbs and not target.subresource:
+                    error = api_errors.not_supported(target.resource, "watch")
+                    gvk = target.resource.gvk(target.version)
+                    error.warnings.append(deprecation_warning(gvk))
+                    raise error
                 raise api_errors.method_not_allowed()
             call.labels = _labels(target, verb)
             kind = READ_ONLY if verb in _READING else MUTATING

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from allot.api.identities import GroupVersionKind
-from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.api_errors import bad_request
 from allot.apiserver.http.negotiation import (
     BodyError,
     read_body,
@@ -50,7 +50,7 @@ def _options_from_body(request: ApiRequest) -> DeleteOptions:
             raise bad_request(f"the body of a delete must be DeleteOptions, not a {kind}")
         return msgspec.json.decode(body, type=DeleteOptions)
     except BodyError as error:
-        raise ApiError(error.code, error.reason, error.message) from None
+        raise error.api_error() from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the delete options cannot be read: {error}") from None
 

@@ -113,7 +113,8 @@ def _entries(served: ServedResources, resource: Resource, version: str) -> Itera
         entry["shortNames"] = list(short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    entry["storageVersionHash"] = _storage_hash(resource)
+    if resource.is_stored:
+        entry["storageVersionHash"] = _storage_hash(resource)
     yield entry
     for part in _parts(resource):
         yield _part_entry(resource, part)

@@ -9,7 +9,6 @@ from typing import Final
 
 from allot.api.identities import GroupVersion
 from allot.apiserver import api_errors
-from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http import discovery, history
 from allot.apiserver.http.health import Health
 from allot.apiserver.http.history import RevisionAt
@@ -127,7 +126,7 @@ class NonResourceEndpoints:
         try:
             accepted = negotiate(request.header("accept"), DISCOVERY_TRANSFORMS)
         except BodyError as error:
-            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+            raise error.api_error() from None
         if accepted.transform:
             found = discovery.aggregated(self._served, path, accepted.version)
             shown = Response(200, found.body)

@@ -13,9 +13,10 @@ from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.access_reviews import AccessReviews
+from allot.apiserver.http.component_statuses import ComponentStatuses
 from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
-from allot.apiserver.http.list_options import list_options, selection_for
+from allot.apiserver.http.list_options import check_list_options, list_options, selection_for
 from allot.apiserver.http.negotiation import (
     JSON,
     LIST_TRANSFORMS,
@@ -63,6 +64,7 @@ from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Store
 
+BINDING_KIND: Final = "Binding"
 SEVERAL: Final = frozenset(("list", "deletecollection"))
 """Verbs that are about more than one object."""
 
@@ -78,6 +80,7 @@ class Handlers:
         writes: WriteHandlers,
         subresources: Subresources,
         reviews: AccessReviews,
+        components: ComponentStatuses,
         clock: Callable[[], datetime],
         workers: Workers,
     ) -> None:
@@ -88,11 +91,14 @@ class Handlers:
         self._subresources = subresources
         self.logs = PodLogs(reader, clock)
         self._reviews = reviews
+        self._components = components
         self._clock = clock
         self._workers = workers
 
     def seats(self, request: ApiRequest, target: Target) -> int:
         """How many seats a request for several objects takes."""
+        if not target.resource.is_stored:
+            return 1
         objects = self._caches.of(target.resource).count
         limit = request.query.get("limit", "")
         if limit.isascii() and limit.isdigit() and len(limit) < 10:
@@ -127,7 +133,7 @@ class Handlers:
         if part is not None and part.name == "finalize":
             return await answer.written(200, await self._subresources.finalize(request, target))
         if not target.resource.info.is_stored:
-            return await answer.formatted(await self._review(request, target))
+            return await self._unstored(request, target, verb, answer)
         match verb:
             case "get":
                 key = ObjectKey(target.namespace, target.name)
@@ -154,6 +160,21 @@ class Handlers:
                 selection = selection_for(request, target)
                 listing = await self._writes.delete_collection(request, target, selection)
                 return await answer.listed(listing.objects, listing.meta)
+
+    async def _unstored(
+        self, request: ApiRequest, target: Target, verb: str, answer: _Responder
+    ) -> Response:
+        """The answer about a kind without stored objects."""
+        match verb:
+            case "list":
+                check_list_options(request)
+                listing = await self._components.list(request, target)
+                return await answer.listed(listing.objects, listing.meta)
+            case "get":
+                return await answer.one(200, await self._components.get(target))
+        if target.resource.kind == BINDING_KIND:
+            return await answer.formatted(await self._subresources.bind_named(request, target))
+        return await answer.formatted(await self._review(request, target))
 
     async def _review(self, request: ApiRequest, target: Target) -> Response:
         write_options(request, "create")
@@ -195,7 +216,7 @@ class Handlers:
         try:
             return negotiate(accept, transforms, watch=watch, protobuf=protobuf)
         except BodyError as error:
-            raise ApiError(error.code, error.reason, error.message, api_errors.Details()) from None
+            raise error.api_error() from None
 
     def _renderer(self, request: ApiRequest, target: Target, accepted: Accepted) -> Renderer:
         codec = codec_for(target.resource)

@@ -57,7 +57,15 @@ def _unsupported_field(target: Target) -> str:
 
 
 def list_options(request: ApiRequest) -> ListOptions:
-    """The options of a list; 422 for combinations that mean nothing."""
+    """The options of a list; 422 for combinations that mean nothing, 400 for versions that are none."""
+    options = check_list_options(request)
+    if options.resource_version:
+        revision_of(options.resource_version)
+    return options
+
+
+def check_list_options(request: ApiRequest) -> ListOptions:
+    """The options of a list of what has no versions; 422 for combinations that mean nothing."""
     query = request.query
     options = ListOptions(
         query.get("resourceVersion", ""),
@@ -68,8 +76,6 @@ def list_options(request: ApiRequest) -> ListOptions:
     errors = list(_problems(options))
     if errors:
         raise options_error("ListOptions", errors)
-    if options.resource_version:
-        revision_of(options.resource_version)
     return options
 
 

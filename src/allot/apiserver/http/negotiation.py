@@ -16,6 +16,7 @@ from allot.api.identities import GroupVersionKind
 from allot.api.json_limits import MAX_VALUES
 from allot.api.protobuf.envelope import MEDIA_TYPE, decode_document
 from allot.api.protobuf.wire import ProtobufError
+from allot.apiserver.api_errors import ApiError, Details
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 JSON: Final = "application/json"
@@ -36,9 +37,14 @@ _USUAL_TYPES: Final = frozenset((JSON, YAML, PROTOBUF, *PATCH_FORMATS))
 class BodyError(Exception):
     """The body cannot be read, or no answer would be acceptable. Carries what the Status will say."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(
+        self, code: int, reason: str, message: str, details: Details | None = None
+    ) -> None:
         super().__init__(message)
-        self.code, self.reason, self.message = code, reason, message
+        self.code, self.reason, self.message, self.details = code, reason, message, details
+
+    def api_error(self) -> ApiError:
+        return ApiError(self.code, self.reason, self.message, self.details)
 
 
 # --- what comes in ---
@@ -69,6 +75,9 @@ def read_body(body: bytes, content_type: str, expected: GroupVersionKind | None 
 def patch_format(content_type: str, formats: Mapping[str, str] = PATCH_FORMATS) -> str:
     """`json`, `merge`, `strategic` or `apply`, from the patch's content type; `BodyError` 415 for others."""
     found = formats.get(media_type(content_type))
+    if found is None and formats is PATCH_FORMATS:
+        # Routes of built-in kinds refuse it before it is looked into.
+        raise BodyError(415, "UnsupportedMediaType", "415: Unsupported Media Type", Details())
     if found is None:
         raise unsupported(formats)
     return found
@@ -259,7 +268,14 @@ def _negotiate(
                 return Accepted(format_)
         elif asked in transforms and not (format_ == "protobuf" and asked.kind in _ONLY_TEXT):
             return Accepted(format_, asked.kind, asked.version)
-    raise _not_acceptable(is_known, STREAMED.values() if watch and not is_streamed else _WRITTEN)
+    if is_known:
+        accepted = STREAMED.values() if watch and not is_streamed else _WRITTEN
+        message = f"only the following media types are accepted: {', '.join(accepted)}"
+        raise BodyError(406, "NotAcceptable", message)
+    can_be_watched = watch or transforms == LIST_TRANSFORMS
+    available = ", ".join((*_WRITTEN, *(STREAMED.values() if can_be_watched else ())))
+    message = f"406: Not Acceptable\n\nAvailable representations: {available}"
+    raise BodyError(406, "NotAcceptable", message, Details())
 
 
 _remembered: Final = lru_cache(maxsize=1024)(_negotiate)
@@ -271,15 +287,6 @@ def error_format(accept: str) -> str:
         return negotiate(accept).format
     except BodyError:
         return "json"
-
-
-def _not_acceptable(is_known: bool, accepted: Iterable[str]) -> BodyError:
-    if is_known:
-        message = f"only the following media types are accepted: {', '.join(accepted)}"
-    else:
-        available = ", ".join((*_WRITTEN, *STREAMED.values()))
-        message = f"406: Not Acceptable\n\nAvailable representations: {available}"
-    return BodyError(406, "NotAcceptable", message)
 
 
 def _clauses(accept: str) -> Iterator[_Clause]:

@@ -132,8 +132,7 @@ class ObjectBodies:
         gvk = resource.gvk(version)
         codec = codec_for(resource)
         if not codec.has_protobuf(version):
-            error = unsupported((JSON, YAML))
-            raise ApiError(error.code, error.reason, error.message)
+            raise unsupported((JSON, YAML)).api_error()
         try:
             envelope = open_envelope(body)
         except DecodeError as error:
@@ -244,7 +243,7 @@ def json_body(request: ApiRequest, expected: GroupVersionKind | None = None) -> 
     try:
         body = read_body(request.body, request.header("content-type"), expected)
     except BodyError as error:
-        raise ApiError(error.code, error.reason, error.message) from None
+        raise error.api_error() from None
     if not body.json.strip():
         raise bad_request("the body of the request is empty; an object was expected")
     return body
@@ -322,8 +321,13 @@ def check_kind(api_version: str | None, kind: str | None, expected: GroupVersion
         version = GroupVersion.parse(wanted).version
         raise bad_request(
             f'{kind} in version "{version}" cannot be handled as a {expected.kind}: '
-            f"the body is a {kind}, not a {expected.kind}"
+            f"converting ({version}.{kind}) to ({internal_type(expected)}): unknown conversion"
         )
+
+
+def internal_type(gvk: GroupVersionKind) -> str:
+    """What Kubernetes calls the type of a kind that is not in any version: `core.Binding`."""
+    return f"{gvk.group.partition('.')[0] or 'core'}.{gvk.kind}"
 
 
 def _summary(body: bytes) -> str:
@@ -343,13 +347,16 @@ def _check_encoding(body: bytes) -> None:
         raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
 
 
+OTHER_NAMESPACE: Final = (
+    "the namespace of the provided object does not match the namespace sent on the request"
+)
+
+
 def in_place(obj: Any, target: Target, *, verb: str) -> Any:
     """The object with the namespace of the URL; 400 if it names another place."""
     metadata: ObjectMeta = obj.metadata
     if target.resource.namespaced and metadata.namespace not in ("", target.namespace):
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise bad_request(OTHER_NAMESPACE)
     if verb != "create" and metadata.name != target.name:
         if not metadata.name:
             raise bad_request("name must be provided")

@@ -39,7 +39,7 @@ def is_apply_patch(request: ApiRequest) -> bool:
     try:
         return patch_format(request.header("content-type")) == "apply"
     except BodyError as error:
-        raise ApiError(error.code, error.reason, error.message) from None
+        raise error.api_error() from None
 
 
 _TYPE: Final = frozenset(("kind", "apiVersion"))
@@ -56,7 +56,7 @@ class Patch:
                 request.header("content-type"), CUSTOM_PATCHES if is_custom else PATCH_FORMATS
             )
         except BodyError as error:
-            raise ApiError(error.code, error.reason, error.message) from None
+            raise error.api_error() from None
         self._body = request.body
         self._schema = None
         if target.resource.custom is None:

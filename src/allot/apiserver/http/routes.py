@@ -65,7 +65,7 @@ class Router:
         collection = self._collections.get(place)
         if collection is not None and name and "%" not in name:
             resource, version, namespace, _, _ = collection
-            if resource.info.is_stored and (namespace or not resource.namespaced):
+            if resource.has_names and (namespace or not resource.namespaced):
                 return Target(resource, version, namespace, name)
         target = find_target(path, self._served)
         if target is not None and target.subresource is None:
@@ -97,7 +97,8 @@ def _find(group_version: GroupVersion, rest: list[str], served: ServedResources)
         case [plural, *names]:
             resource = served.find(group_version, plural)
             namespace = ""
-            if resource is not None and resource.namespaced and names:
+            is_listed = resource is not None and "list" in resource.verbs
+            if resource is not None and resource.namespaced and (names or not is_listed):
                 return None
         case _:
             return None
@@ -106,7 +107,7 @@ def _find(group_version: GroupVersion, rest: list[str], served: ServedResources)
     match names:
         case []:
             return Target(resource, version, namespace)
-        case [name] if resource.is_stored:
+        case [name] if resource.has_names:
             return Target(resource, version, namespace, name)
         case [name, part]:
             subresource = resource.subresource(part)

@@ -31,7 +31,7 @@ from allot.apiserver.managed_fields.scale_managers import (
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
-from allot.apiserver.schemas.strictness import type_errors
+from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 from allot.apiserver.schemas.types import type_of
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -75,7 +75,9 @@ class ScaleWrites(NamedTuple):
         try:
             is_json = patch_format(self.request.header("content-type")) == "json"
             patched = (json_patch if is_json else merge_patch)(scale, self.request.body)
-        except (BodyError, PatchError) as error:
+        except BodyError as error:
+            raise error.api_error() from None
+        except PatchError as error:
             raise ApiError(error.code, error.reason, error.message) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")
@@ -114,8 +116,13 @@ def _field_manager() -> FieldManager:
     )
 
 
-def document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any]:
-    """The JSON values in `body`; 400 if they are not of this kind, or have another name."""
+def document_of(
+    kind: GroupVersionKind, body: bytes, name: str, *, strict: bool = False
+) -> dict[str, Any]:
+    """The JSON values in `body`; 400 if they are not of this kind, or have another name.
+
+    If `strict`, also for unknown fields.
+    """
     check_type(body, kind)
     try:
         document = dict(RawObject.from_json(body).data)
@@ -124,6 +131,9 @@ def document_of(kind: GroupVersionKind, body: bytes, name: str) -> dict[str, Any
     problem = type_errors(document, kind)
     if problem is not None:
         raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
+    issues = unknown_fields(body, kind, document) if strict else []
+    if issues:
+        raise api_errors.strict_decoding(kind.kind, kind.version, issues)
     found = (document.get("metadata") or {}).get("name")
     if name and found and found != name:
         raise bad_request(

@@ -17,6 +17,7 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
+from allot.apiserver.http.object_bodies import OTHER_NAMESPACE
 from allot.apiserver.http.patch_bodies import is_apply_patch
 from allot.apiserver.http.pod_logs import no_connection
 from allot.apiserver.http.requests import (
@@ -29,6 +30,7 @@ from allot.apiserver.http.responses import Response, json_response, warning_head
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.scale_writes import ScaleWrites, document_of
 from allot.apiserver.http.writing import WriteHandlers
+from allot.apiserver.kinds.definition import BINDING
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,
@@ -88,6 +90,7 @@ class Subresources:
         self._workers = workers
         self._dynamic = dynamic
         self._budgets = resource_named("policy", "poddisruptionbudgets")
+        self._pods = resource_named("", "pods")
 
     async def handle(self, request: ApiRequest, target: Target, verb: str) -> Response:
         assert target.subresource is not None
@@ -107,9 +110,42 @@ class Subresources:
 
     # --- binding ---
 
+    async def bind_named(self, request: ApiRequest, target: Target) -> Response:
+        """A Binding in the collection of bindings: its name is that of the pod."""
+        options = write_options(request, "create")
+        gvk = target.resource.gvk(target.version)
+        document = await self.document(request, gvk)
+        metadata = document.get("metadata") or {}
+        if not metadata.get("name"):
+            raise bad_request("Name parameter required.")
+        named = target._replace(name=metadata["name"])
+        if await self._caches.namespace(target.namespace) is None:
+            raise api_errors.not_found(self._caches.namespaces, target.namespace)
+        info = self._writes.request_info(request, target, "create", options)
+        binding, warnings = await self._dynamic.admit_document(
+            target.resource, target.namespace, named.name, document, info
+        )
+        pod = named._replace(resource=self._pods, subresource=BINDING)
+        return await self._bound(request, pod, options, binding, warnings)
+
     async def _bind(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
         binding, warnings = await self._admitted(request, target, options)
+        return await self._bound(request, target, options, binding, warnings)
+
+    async def _bound(
+        self,
+        request: ApiRequest,
+        target: Target,
+        options: WriteOptions,
+        binding: dict[str, Any],
+        warnings: tuple[str, ...],
+    ) -> Response:
+        metadata = binding.get("metadata") or {}
+        if metadata.get("namespace") not in (None, "", target.namespace):
+            raise bad_request(OTHER_NAMESPACE)
+        if metadata.get("name") != target.name:
+            raise bad_request("name in URL does not match name in Binding object")
         errors = list(validate_binding(binding))
         if errors:
             raise api_errors.invalid("", "Binding", target.name, errors)
@@ -268,11 +304,15 @@ class Subresources:
         """The body as JSON values, of the kind that belongs here."""
         assert target.subresource is not None
         assert target.subresource.kind is not None
-        return await self.document(request, target.subresource.kind, target.name)
+        name = "" if target.subresource is BINDING else target.name  # checked with the rest of it
+        return await self.document(request, target.subresource.kind, name)
 
     async def document(
         self, request: ApiRequest, kind: GroupVersionKind, name: str = ""
     ) -> dict[str, Any]:
-        """The body as JSON values; 400 if it is of another kind, or has another name."""
+        """The body as JSON values; 400 if it is of another kind, has another name, or unknown fields if that matters."""
+        strict = request.query.get("fieldValidation") == "Strict"
         body = (await self._writes.read_body(request, kind)).json
-        return await self._workers.run(len(body), lambda: document_of(kind, body, name))
+        return await self._workers.run(
+            len(body), lambda: document_of(kind, body, name, strict=strict)
+        )

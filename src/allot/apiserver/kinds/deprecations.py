@@ -20,6 +20,7 @@ class Deprecation(NamedTuple):
 
 _WITH_V1: Final = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass")
 DEPRECATIONS: Final[Mapping[GroupVersionKind, Deprecation]] = {
+    GroupVersionKind("", "v1", "ComponentStatus"): Deprecation(19),
     GroupVersionKind("", "v1", "Endpoints"): Deprecation(
         33, replacement="discovery.k8s.io/v1 EndpointSlice"
     ),

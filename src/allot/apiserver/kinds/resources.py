@@ -62,8 +62,13 @@ class Resource:
 
     @property
     def is_stored(self) -> bool:
-        """Whether there are objects of it. Reviews are answered and forgotten."""
+        """Whether there are objects of it. Reviews are answered and forgotten, component statuses are probed."""
         return self.info.is_stored
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a path can name an object of it."""
+        return "get" in self.verbs
 
     @property
     def singular(self) -> str:

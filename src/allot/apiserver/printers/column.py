@@ -107,6 +107,7 @@ DESCRIPTIONS: Final = {
     "Duration": "How long the job ran, or has been running.",
     "Effect": "What the taint does to pods.",
     "Endpoints": "Addresses that are served.",
+    "Error": "Why the component could not be asked.",
     "Errors": "Pools with a problem.",
     "Established": "Whether its objects are served.",
     "External-IP": "Addresses outside the cluster.",

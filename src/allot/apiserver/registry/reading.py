@@ -45,14 +45,14 @@ class ListOptions(NamedTuple):
 
 
 class ListMeta(NamedTuple):
-    """The metadata of a list."""
+    """The metadata of a list. What is not stored has no revision."""
 
     revision: int
     continue_: str = ""
     remaining: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"resourceVersion": str(self.revision)}
+        shown: dict[str, Any] = {"resourceVersion": str(self.revision)} if self.revision else {}
         if self.continue_:
             shown["continue"] = self.continue_
         if self.remaining:

@@ -28,6 +28,7 @@ from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
+from allot.apiserver.schemas.quantities import with_canonical_quantities
 from allot.apiserver.schemas.strictness import check_strictly, type_errors, unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
@@ -152,13 +153,18 @@ class RawCodec(PartialCodec):
         return obj, [str(issue) for issue in issues]
 
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
-        """The document in `body` without nulls and empty values."""
-        cleaned = _without_nulls(data) if b"null" in body else dict(data)
-        return without_empty_values(cleaned, body, self.resource.gvk(version))
+        """The document in `body` with canonical quantities, without nulls and empty values."""
+        gvk = self.resource.gvk(version)
+        cleaned = with_canonical_quantities(dict(data), gvk)
+        if b"null" in body:
+            cleaned = _without_nulls(cleaned)
+        return without_empty_values(cleaned, body, gvk)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
         # Messages have no fields of other types and no nulls.
-        return self._with_defaults(read(content, target_of(self.resource.gvk(version))), version)
+        gvk = self.resource.gvk(version)
+        document = with_canonical_quantities(read(content, target_of(gvk)), gvk)
+        return self._with_defaults(document, version)
 
     def _with_defaults(self, data: dict[str, Any], version: str) -> RawObject:
         stored = self._to_storage(data, version)

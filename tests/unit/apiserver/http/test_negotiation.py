@@ -132,9 +132,7 @@ def test_kinds_of_patches() -> None:
 
 @pytest.mark.parametrize("content_type", ["", "application/json", "application/apply-patch+json"])
 def test_not_a_kind_of_patch(content_type: str) -> None:
-    with pytest.raises(
-        BodyError, match=r"application/json-patch\+json, application/merge-patch"
-    ) as caught:
+    with pytest.raises(BodyError, match="415: Unsupported Media Type") as caught:
         patch_format(content_type)
 
     assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")

@@ -231,7 +231,7 @@ WRONG_BODIES = {
     "long": (b"k8s\0" + b"\xff" * 200, f"{UNRECOGNIZED}proto: integer overflow (6b387300{'ff' * 26} ...)"),
     "cut off inside": (in_envelope(b"\x0a\x7fabc", "v1", "ConfigMap"), f"{HANDLED}unexpected EOF"),
     "illegal tag": (in_envelope(b"\x00\x01", "v1", "ConfigMap"), f"{HANDLED}proto: illegal tag 0 (wire type 0)"),
-    "wrong kind": (in_envelope(b"", "v1", "Pod"), 'Pod in version "v1" cannot be handled as a ConfigMap: the body is a Pod, not a ConfigMap'),
+    "wrong kind": (in_envelope(b"", "v1", "Pod"), 'Pod in version "v1" cannot be handled as a ConfigMap: converting (v1.Pod) to (core.ConfigMap): unknown conversion'),
     "wrong version": (in_envelope(b"", "x/v1", "ConfigMap"), "the API version in the data (x/v1) does not match the expected API version (v1)"),
 }  # fmt: skip
 

@@ -207,7 +207,9 @@ async def test_binding_a_pod_happens_once(server: LocalServer) -> None:
 @served
 async def test_a_bound_pod_is_deleted_in_two_steps(server: LocalServer) -> None:
     await server.post(PODS, A_POD)
-    await server.ask("POST", f"{PODS}/p/binding", {"target": {"name": "n1"}})
+    await server.ask(
+        "POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n1"}}
+    )
     first = await server.ask("DELETE", f"{PODS}/p")
     assert first.json["metadata"]["deletionGracePeriodSeconds"] == 30
     assert (await server.ask("GET", f"{PODS}/p")).code == 200
@@ -219,7 +221,9 @@ async def test_a_bound_pod_is_deleted_in_two_steps(server: LocalServer) -> None:
 async def test_eviction_respects_budgets(server: LocalServer) -> None:
     pod = A_POD | {"metadata": {"name": "p", "labels": {"app": "x"}}}
     created = await server.post(PODS, pod)
-    await server.ask("POST", f"{PODS}/p/binding", {"target": {"name": "n1"}})
+    await server.ask(
+        "POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n1"}}
+    )
     running = (await server.get(f"{PODS}/p")) | {
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     }

@@ -264,7 +264,7 @@ def quantities() -> Iterator[Step]:
     metric = {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": target}}
     scaled = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     template_ = template(resources=asked)
-    for path, body in (
+    bodies: tuple[tuple[str, dict[str, Any]], ...] = (
         (QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"requests.storage": "0.5Gi", "count/x": "+5"}}}),
         ("/api/v1/nodes", {"metadata": {"name": "n"}, "spec": {"providerID": "x"}, "status": node_status}),
         ("/api/v1/persistentvolumes", {"metadata": {"name": "pv"}, "spec": {
@@ -285,9 +285,10 @@ def quantities() -> Iterator[Step]:
             "metadata": {"name": "rc"}, "spec": {"selector": {"a": "b"}, "template": template_}}),
         (f"{IN_DEFAULT}/podtemplates", {"metadata": {"name": "pt"}, "template": template_}),
         (f"{IN_DEFAULT}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [limit]}}),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for path, body in bodies:
         yield Step("POST", path, body)
-    patch = {"spec": {"hard": {"cpu": "2000m"}}}
+    patch: dict[str, Any] = {"spec": {"hard": {"cpu": "2000m"}}}
     yield Step("PATCH", f"{QUOTAS}/q", patch, "application/merge-patch+json")
     status = {"status": {"hard": {"cpu": "2000m"}, "used": {"cpu": "1.0"}}}
     yield Step("PATCH", f"{QUOTAS}/q/status", status, "application/merge-patch+json")

@@ -131,7 +131,7 @@ def document_of(
     problem = type_errors(document, kind)
     if problem is not None:
         raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
-    issues = unknown_fields(body, kind, document) if strict else []
+    issues = unknown_fields(body, kind) if strict else []
     if issues:
         raise api_errors.strict_decoding(kind.kind, kind.version, issues)
     found = (document.get("metadata") or {}).get("name")

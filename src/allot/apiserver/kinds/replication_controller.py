@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, fill, part
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import with_counters, with_template_labels

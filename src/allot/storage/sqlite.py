@@ -48,6 +48,8 @@ from allot.storage.sqlite_files import Files, explain, open_files
 from allot.storage.transactions import Batch, check_form, decide_changes
 
 MAX_WRITES_PER_COMMIT: Final = 1000
+MAX_TURNS: Final = 4
+"""Turns of the event loop for which a commit waits for further writes."""
 MAX_ROWS_PER_COMPACTION: Final = 500
 """Writes wait while this many rows are compacted, for some milliseconds."""
 MAX_CHANGES_PER_PAGE: Final = 1000
@@ -224,6 +226,7 @@ class SqliteStore(Store):
     async def _write_queued(self) -> None:
         try:
             while self._queue:
+                await self._gather()
                 count = min(len(self._queue), MAX_WRITES_PER_COMMIT)
                 group = [self._queue.popleft() for _ in range(count)]
                 try:
@@ -239,6 +242,14 @@ class SqliteStore(Store):
                     raise
         finally:
             self._writing = None
+
+    async def _gather(self) -> None:
+        """Wait as long as every turn of the event loop brings further writes, which then share a commit."""
+        for _ in range(MAX_TURNS):
+            count = len(self._queue)
+            await asyncio.sleep(0)
+            if len(self._queue) == count:
+                return
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
         """Decide, commit, publish and return results. If it fails, nothing is changed."""

@@ -26,7 +26,7 @@ from allot.storage.interface import (
     StoreUnavailableError,
 )
 from allot.storage.revision_log import RevisionLog
-from allot.storage.sqlite import SqliteStore
+from allot.storage.sqlite import MAX_TURNS, SqliteStore
 from allot.storage.transactions import Batch
 
 
@@ -369,6 +369,36 @@ def test_writes_that_wait_are_committed_together(
         revisions = await asyncio.gather(first, *rest)
         assert revisions == list(range(1, 102))
         assert sizes == [1, 100]
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("turns", [2, 10 * MAX_TURNS])
+def test_writes_of_successive_turns_of_the_event_loop_share_a_commit(
+    turns: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But the first one does not wait for all that may come."""
+    sizes: list[int] = []
+    append = RevisionLog.append
+
+    def count(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
+        sizes.append(len(batches))
+        append(log, batches, last, time)
+
+    monkeypatch.setattr(RevisionLog, "append", count)
+
+    async def write_after(store: SqliteStore, waits: int) -> int:
+        for _ in range(waits):
+            await asyncio.sleep(0)
+        return await store.write(Put(f"{waits}", b""))
+
+    async def scenario() -> None:
+        store = await SqliteStore.open(path)
+        writes = [write_after(store, waits) for waits in range(turns + 1)]
+        assert await asyncio.gather(*writes) == list(range(1, turns + 2))
+        assert sum(sizes) == turns + 1
+        assert 2 < sizes[0] <= MAX_TURNS + 2
         await store.close()
 
     asyncio.run(scenario())

@@ -22,6 +22,8 @@ class DefaultTolerationSeconds:
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         pod = attributes.new
+        if attributes.info.subresource:
+            return pod  # it was admitted when its spec was written
         spec = pod.get("spec", default={})
         tolerant = tolerate_short_outages(spec)
         return pod if tolerant is spec else pod.with_value(tolerant, "spec")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from allot.api.decoding import DecodeError
-from allot.api.json_limits import MAX_DEPTH, MAX_VALUES, has_too_many_values
+from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.json_syntax import syntax_problem
 from allot.apiserver.registry.patches.errors import PatchError
 
@@ -26,7 +26,7 @@ def decode_document(body: bytes) -> Any:
         raise DecodeError(TOO_DEEP) from None
     except (msgspec.DecodeError, ValueError) as error:  # ValueError: too many digits, not UTF-8
         raise DecodeError(f"json: {error}") from None
-    if depth(value, MAX_DEPTH) > MAX_DEPTH:
+    if is_too_deep(body):
         raise DecodeError(TOO_DEEP)
     return value
 

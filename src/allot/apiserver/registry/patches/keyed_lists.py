@@ -101,7 +101,7 @@ def in_order(
     items: list[Any], wanted: list[Hashable], live: list[Hashable], rule: ListRule
 ) -> list[Any]:
     """Items in the wanted order, and those it does not name where they were in the live list."""
-    if not wanted:
+    if not wanted or len(items) < 2:
         return items
     rank, was_at = _places(wanted), _places(live)
     keyed = [(rule.identity(item), item) for item in items]

@@ -70,6 +70,14 @@ class _Object:
         self._field_of = field_of
 
     def merged(self, changes: dict[str, Any]) -> dict[str, Any]:
+        if "$" in "".join(changes):
+            return self._directed(changes)
+        for name, value in changes.items():
+            self._merge(name, value)
+        return self._fields
+
+    def _directed(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """The same for changes that may have directives."""
         match changes.get(DIRECTIVE):
             case None | "merge":
                 pass

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
-import msgspec
-
-MAX_KNOWN: Final = 256
-MAX_BYTES: Final = 4096
-"""Larger parts are always filled in anew."""
-_encode: Final = msgspec.json.Encoder().encode
+from allot.apiserver.known_results import KnownResults
 
 Data = dict[str, Any]
 Step = Callable[[Data], Data]
@@ -84,7 +79,7 @@ def change_each(data: Data, name: str, step: Step) -> Data:
 class PartDefaults:
     """Defaults that are in some parts of an object and do not depend on others.
 
-    Objects made from one template have equal parts, which are filled in once. When there are too many, all are forgotten.
+    Objects made from one template have equal parts, which are filled in once.
     """
 
     def __init__(self, steps: Mapping[str, Step]) -> None:
@@ -101,18 +96,10 @@ class _Memory:
 
     def __init__(self, step: Step) -> None:
         self._step = step
-        self._filled: dict[bytes, Data] = {}
+        self._filled = KnownResults[Data]()
 
     def __call__(self, part: Data) -> Data:
-        text = _encode(part)
-        filled = self._filled.get(text)
-        if filled is None:
-            filled = self._step(part)
-            if len(text) <= MAX_BYTES:
-                if len(self._filled) >= MAX_KNOWN:
-                    self._filled.clear()
-                self._filled[text] = filled
-        return filled
+        return self._filled.get(part, lambda: self._step(part))
 
 
 def make(data: Data, name: str, step: Step) -> Data:

@@ -23,6 +23,7 @@ from allot.apiserver.kinds.definition import (
 from allot.apiserver.kinds.known_valid import KnownValid
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.known_results import KnownResults
 from allot.apiserver.printers.pods import PODS
 from allot.validation.fields import FieldError, FieldPath
 from allot.validation.pod_basics import validate_pod_basics
@@ -87,6 +88,15 @@ def _validate_basics(new: RawObject) -> Iterator[FieldError]:
     return _valid_specs.errors(spec, lambda: validate_pod_basics(spec, FieldPath("spec")))
 
 
+_known_warnings: Final = KnownResults[list[str]]()
+
+
+def _warnings(pod: RawObject) -> list[str]:
+    """They depend on the names of annotations and on the spec."""
+    parts = (*pod.metadata.annotations, pod.get("spec"))
+    return _known_warnings.get(parts, lambda: pod_warnings(pod))
+
+
 _SELECTABLE: Final = (
     "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
     "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
@@ -94,7 +104,7 @@ _SELECTABLE: Final = (
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED, warnings=pod_warnings)),
+    strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED, warnings=_warnings)),
     defaults=pod_defaults,
     table=PODS,
     subresources=(

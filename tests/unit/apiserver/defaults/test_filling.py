@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allot.apiserver import known_results
 from allot.apiserver.defaults import filling
 from allot.apiserver.defaults.filling import PartDefaults
 
@@ -38,13 +39,13 @@ def test_the_order_of_fields_is_kept() -> None:
 def test_only_some_parts_are_remembered() -> None:
     step = CountingStep()
     defaults = PartDefaults({"spec": step})
-    large = {"b": "x" * filling.MAX_BYTES}
+    large = {"b": "x" * known_results.MAX_BYTES}
     for _ in range(2):
-        for number in range(filling.MAX_KNOWN + 1):
+        for number in range(known_results.MAX_KNOWN + 1):
             defaults({"spec": {"b": number}})
         defaults({"spec": large})
 
-    assert step.count == 2 * (filling.MAX_KNOWN + 2)
+    assert step.count == 2 * (known_results.MAX_KNOWN + 2)
 
 
 def test_objects_without_the_part_are_left_alone() -> None:

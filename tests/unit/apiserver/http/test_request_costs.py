@@ -144,9 +144,9 @@ def test_a_get(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 565, id="ConfigMap"),
-        pytest.param(CLAIMS, 580, id="claim"),
-        pytest.param(PODS, 780, id="pod"),
+        pytest.param(MAPS, 575, id="ConfigMap"),
+        pytest.param(CLAIMS, 590, id="claim"),
+        pytest.param(PODS, 825, id="pod"),
     ],
 )
 def test_a_create(path: str, bound: int) -> None:

@@ -53,6 +53,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, prepare: Work, work: Work) -> Count
                 count(codec, "decode_stored", "decoded")
                 count(codec, "encode", "encoded")
             count(pod_kind, "validate_pod_basics", "validated")
+            count(pod_kind, "pod_warnings", "warned")
             await work(server)
             monkeypatch.undo()
 
@@ -94,6 +95,7 @@ def test_writes_decode_nothing_that_was_just_written(
     assert counts["decoded"] == 0
     assert counts["encoded"] == 5
     assert counts["validated"] == 0, "the spec of the pod was validated on create"
+    assert counts["warned"] == 0, "and warned about"
 
 
 def test_a_new_spec_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,4 +106,6 @@ def test_a_new_spec_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
         image = [{"name": "main", "image": f"registry.example.com/main:{uuid4()}"}]
         await patch(server, f"{PODS}/p", {"spec": {"containers": image}}, 0)
 
-    assert counted(monkeypatch, prepare, work)["validated"] == 1
+    counts = counted(monkeypatch, prepare, work)
+    assert counts["validated"] == 1
+    assert counts["warned"] == 1

@@ -180,7 +180,7 @@ def test_writes_fail_at_random(seed: int, done: bool) -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize("writes_before", range(1, 20, 3))
+@pytest.mark.parametrize("writes_before", range(1, 17, 3))
 def test_a_scheduler_dies_and_another_takes_over(writes_before: int) -> None:
     async def scenario(cluster: Cluster) -> None:
         writes = 0

@@ -31,7 +31,7 @@ from allot.client.rate_limits import RequestLimit
 from allot.client.resources import PODS, Resource
 from allot.client.rest_client import RestClient, status_error
 from allot.client.retries import NEVER, PERSISTENT, RetryPolicy
-from allot.client.transport import JSON, Response, Transport
+from allot.client.transport import JSON, WITH_STATUS, ClusterTransport, Response, Transport
 from allot.client.watch_stream import Events, decoded_events, decoded_frames
 
 PAGE_SIZE: Final = 500
@@ -205,9 +205,16 @@ class Client(RestClient):
         self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
     ) -> T:
         """The stored object. Created in the namespace of its metadata. If `strict`, unknown fields are refused."""
+        response = await self.submit_create(resource, obj, dry_run=dry_run, strict=strict)
+        return _decoded(resource, response)
+
+    async def submit_create(
+        self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
+    ) -> Response:
+        """`create` for callers that do not need the stored object: it is not decoded."""
         key = resource.codec.key(obj)
         body, content_type = self._encoded(resource, obj)
-        response = await self.request(
+        return await self.request(
             "POST",
             resource.collection_path(key.namespace),
             {**(_DRY_RUN if dry_run else {}), **(_STRICT if strict else {})},
@@ -215,6 +222,24 @@ class Client(RestClient):
             content_type,
             may_repeat=bool(key.name),
             headers=self._accept(resource),
+        )
+
+    @property
+    def updates_with_status(self) -> bool:
+        """Whether the server can update an object and its status at once."""
+        return isinstance(self.transport, ClusterTransport)
+
+    async def update_with_status(self, resource: Resource[T], obj: T) -> T:
+        """Replace an object and its status in one transaction, if the server can (`updates_with_status`)."""
+        codec = resource.codec
+        body, content_type = self._encoded(resource, obj)
+        response = await self.request(
+            "PUT",
+            resource.path(codec.key(obj)),
+            body=body,
+            content_type=content_type,
+            may_repeat=bool(codec.resource_version(obj)),
+            headers={**(self._accept(resource) or {}), WITH_STATUS: "true"},
         )
         return _decoded(resource, response)
 
@@ -277,7 +302,23 @@ class Client(RestClient):
         strict: bool = False,
     ) -> T:
         """`patch` is a JSON value, or encoded JSON. If `strict`, unknown fields are refused."""
-        response = await self.request(
+        response = await self.submit_patch(
+            resource, key, patch, type_, subresource=subresource, strict=strict
+        )
+        return _decoded(resource, response)
+
+    async def submit_patch(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        patch: Any,
+        type_: PatchType = PatchType.MERGE,
+        *,
+        subresource: str = "",
+        strict: bool = False,
+    ) -> Response:
+        """`patch` for callers that do not need the stored object: it is not decoded."""
+        return await self.request(
             "PATCH",
             resource.path(key, subresource),
             _STRICT if strict else None,
@@ -286,7 +327,6 @@ class Client(RestClient):
             may_repeat=type_ is not PatchType.JSON,
             headers=self._accept(resource),
         )
-        return _decoded(resource, response)
 
     async def apply(
         self,

@@ -22,10 +22,10 @@ from allot.client.asgi import (
 )
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
-from allot.client.transport import JSON, Query, Response, Stream
+from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream
 
 
-class InProcessTransport:
+class InProcessTransport(ClusterTransport):
     """Requests to an ASGI application, as a component of the cluster or as the user that a token stands for."""
 
     def __init__(

@@ -26,7 +26,7 @@ import msgspec
 from allot.client.asgi import Headers, headers_with
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
-from allot.client.transport import JSON, Query, Response, Stream
+from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream
 
 WINDOW: Final = 1 << 20
 SIZE_BYTES: Final = 4
@@ -265,7 +265,7 @@ class _Incoming:
             raise TransportError(f"no data for {idle_seconds} s", was_sent=True) from None
 
 
-class LinkTransport:
+class LinkTransport(ClusterTransport):
     """Requests over a link, as a component of the cluster."""
 
     def __init__(self, link: Link, user: ComponentUser, user_agent: str = "allot") -> None:

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, Protocol
 
 JSON: Final = "application/json"
+WITH_STATUS: Final = "allot-with-status"
+"""The header of an update that replaces the status as well, as a second update would. Kubernetes does not know it."""
 
 Query = Mapping[str, str]
 
@@ -64,3 +66,7 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class ClusterTransport:
+    """The base of transports to the API server of the same cluster, which is one of ours."""

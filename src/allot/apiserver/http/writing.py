@@ -31,6 +31,7 @@ from allot.apiserver.http.object_bodies import (
     work_size,
 )
 from allot.apiserver.http.patch_bodies import Patch
+from allot.apiserver.http.request_attributes import target_attributes
 from allot.apiserver.http.requests import (
     ApiRequest,
     WriteOptions,
@@ -43,11 +44,12 @@ from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.deletion import DeleteOptions
-from allot.apiserver.registry.object_store import ObjectStore, Written
+from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate, Written
 from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
 from allot.client.cooperative import with_pauses
+from allot.client.transport import WITH_STATUS
 from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST
 
 DELETES_AT_ONCE: Final = 10
@@ -85,14 +87,34 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
-        update = Update(lambda _old, _request: read.object, _pipeline_step(target))
-        update = tracked(update, request, target)
+        more: tuple[RequestedUpdate, ...] = ()
+        if target.subresource is None and request.header(WITH_STATUS):
+            status = self._status_of(target, request)
+            more = (self._update_of(read.object, request, status, options),)
+        update, info = self._update_of(read.object, request, target, options)
+        key = ObjectKey(target.namespace, target.name)
         try:
-            written = await self.apply(request, target, update, "update", options)
+            written = await self._objects.update(target.resource, key, update, info, *more)
         except ApiError as error:
             error.warnings[:0] = read.warnings
             raise
         return written.with_warnings(read.warnings)
+
+    def _update_of(
+        self, new: Any, request: ApiRequest, target: Target, options: WriteOptions
+    ) -> RequestedUpdate:
+        """The replacement of an object, or of its status."""
+        update = Update(lambda _old, _request: new, _pipeline_step(target))
+        info = self.request_info(request, target, "update", options)
+        return RequestedUpdate(tracked(update, request, target), info)
+
+    def _status_of(self, target: Target, request: ApiRequest) -> Target:
+        """The status of an object; 403 unless the user may update it, 404 if the kind has none."""
+        status = target._replace(subresource=target.resource.subresource("status"))
+        if status.subresource is None:
+            raise api_errors.not_found(target.resource, target.name)
+        require(self._authorizer, request.user, target_attributes(request, status, "update"))
+        return status
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")

@@ -146,17 +146,22 @@ class ClaimWriteQueue:
     async def _write_once(
         self, current: ResourceClaim, queue: _QueueOfClaim, batch: list[_PendingChange]
     ) -> None:
-        """The finalizer first if a change brings one, then the status."""
+        """The finalizer first if a change brings one, then the status; both at once if the server can."""
         wanted = _applied(current, batch)
         if wanted is current:
             return
-        if wanted.metadata.finalizers != current.metadata.finalizers:
-            protected = replace(current, metadata=wanted.metadata)
-            current = await self._client.update(RESOURCE_CLAIMS, protected)
-            wanted = _applied(current, batch)
-            if wanted is current:
-                return
-        queue.latest = written = await self._client.update_status(RESOURCE_CLAIMS, wanted)
+        brings_finalizer = wanted.metadata.finalizers != current.metadata.finalizers
+        if brings_finalizer and self._client.updates_with_status:
+            written = await self._client.update_with_status(RESOURCE_CLAIMS, wanted)
+        else:
+            if brings_finalizer:
+                protected = replace(current, metadata=wanted.metadata)
+                current = await self._client.update(RESOURCE_CLAIMS, protected)
+                wanted = _applied(current, batch)
+                if wanted is current:
+                    return
+            written = await self._client.update_status(RESOURCE_CLAIMS, wanted)
+        queue.latest = written
         for each in batch:
             if each.outcome is None:
                 each.outcome = written

@@ -12,6 +12,8 @@ import pytest
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.resource import DELETE_PROTECTION
+from allot.client.client import Client
+from allot.client.transport import ClusterTransport
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
     ClaimWriteQueue,
@@ -19,7 +21,11 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
 from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import an_allocation
-from tests.unit.scheduler.plugins.dynamic_resources.server import Scene, a_claim_write_scene
+from tests.unit.scheduler.plugins.dynamic_resources.server import (
+    Disturbed,
+    Scene,
+    a_claim_write_scene,
+)
 from tests.unit.scheduler.state.objects import a_pod_info
 
 GPU_0 = an_allocation("gpu-0", node="node-1")
@@ -101,6 +107,25 @@ def test_an_allocation_and_reservations_on_it_are_written_in_order() -> None:
         assert scene.way.asked == ["PUT claim", "PUT status", "PUT status"]
         assert stored.metadata.finalizers == (DELETE_PROTECTION,)
         assert consumers(stored) == ["pod-0", "pod-1"]
+
+    played(story)
+
+
+def test_a_server_of_the_same_cluster_gets_finalizer_and_status_at_once() -> None:
+    class WayInCluster(Disturbed, ClusterTransport):
+        pass
+
+    async def story(scene: Scene, _: ClaimWriter) -> None:
+        claim = await scene.claim()
+        way = WayInCluster(scene.way)
+        writer = ClaimWriter(Client(way), lambda _: None)
+
+        await writer.allocate_and_reserve(claim, PODS[0], GPU_0, None)
+
+        stored = await scene.stored()
+        assert way.asked == ["PUT claim"]
+        assert stored.metadata.finalizers == (DELETE_PROTECTION,)
+        assert consumers(stored) == ["pod-0"]
 
     played(story)
 

@@ -138,5 +138,7 @@ def test_steps_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     # Three versions of the pod and two of the claim, once for all components.
     assert steps.decoded["decode_event"] / PODS == 5
+    # Of answers, only that with the allocated claim.
+    assert steps.decoded["decode"] / PODS == 1
     # Creating the claim. All other changes leave nothing to do.
     assert {name: count / PODS for name, count in steps.queued.items()} == {"ClaimControllerKey": 1}

@@ -3,7 +3,7 @@
 Schedulers write events of events.k8s.io, with a time and a series. Controllers and kubelets write core events, with
 `firstTimestamp`, `lastTimestamp` and `count`, as Kubernetes' own do.
 
-Recording never blocks and never fails. Equal events become one with a count (series); events that differ only in
+Recording never blocks and never fails. Events of routine wait for a few seconds while their component is busy. Equal events become one with a count (series); events that differ only in
 their notes are aggregated; a spam filter limits events about one object; the queue drops the oldest when full.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from zlib import crc32
@@ -34,6 +34,8 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 NOTE_LIMIT: Final = 1024
 INSTANCE_LIMIT: Final = 128
+IDLE_CHECK_SECONDS: Final = 0.05
+"""How often a component with waiting events is asked whether it is still busy."""
 _CUT: Final = " ..."
 _COMBINED: Final = "(combined from similar events): "
 
@@ -93,6 +95,8 @@ class EventLimits(NamedTuple):
     """The burst of the write rate limit: events must not starve other requests."""
     series_seconds: float = 360.0
     """A repetition after a longer pause is a new event."""
+    busy_seconds: float = 5.0
+    """How long an event of routine waits while its component is busy, unless the queue is half full."""
     update_seconds: float = 5.0
     """Minimum interval between writes of a count; doubles with each write."""
     max_update_seconds: float = 300.0
@@ -121,6 +125,8 @@ class Event(NamedTuple):
     related: ObjectReference | None = None
     annotations: tuple[tuple[str, str], ...] = ()
     """Annotations of the Event object, for programs."""
+    is_routine: bool = False
+    """Whether it may wait while the component is busy."""
 
     @property
     def key(self) -> Event:
@@ -148,6 +154,7 @@ class _Series:
         self.count = 0
         self.written = 0
         self.is_queued = False
+        self.queued_at = now
         self.not_before = now
         self.pause = 0.0
         self.seen(today, now)
@@ -173,8 +180,13 @@ class Recorder(Protocol):
         note: str,
         related: ObjectReference | None = None,
         annotations: Mapping[str, str] | None = None,
+        *,
+        is_routine: bool = False,
     ) -> None:
-        """Record an event about an object. Never blocks or raises."""
+        """Record an event about an object. Never blocks or raises.
+
+        One that is routine may wait while the component is busy.
+        """
 
 
 class ComponentRecorder:
@@ -193,11 +205,14 @@ class ComponentRecorder:
         note: str,
         related: ObjectReference | None = None,
         annotations: Mapping[str, str] | None = None,
+        *,
+        is_routine: bool = False,
     ) -> None:
         """Record an event about an object. Never blocks or raises."""
         more = tuple((annotations or {}).items())
+        note = shortened(note)
         event = Event(
-            regarding, type_, reason, action, shortened(note), self._source, related, more
+            regarding, type_, reason, action, note, self._source, related, more, is_routine
         )
         self._recorder.record(event)
 
@@ -212,8 +227,13 @@ class EventRecorder:
         instance: str,
         limits: EventLimits = EventLimits(),  # noqa: B008 - a value
         resource: Resource[RawObject] = EVENTS,
+        *,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`resource` is `EVENTS`, or `CORE_EVENTS` for components that count with first and last timestamps."""
+        """`resource` is `EVENTS`, or `CORE_EVENTS` for components that count with first and last timestamps.
+
+        `is_busy` says whether the component has requests that are more urgent.
+        """
         limit = RequestLimit(limits.writes_per_second, limits.writes_at_once)
         self._client = with_limit(client, limit)
         self._clock = client.clock
@@ -224,10 +244,15 @@ class EventRecorder:
         self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
         self._similar: OrderedDict[Event, _Similar] = OrderedDict()
         self._queue: deque[_Series] = deque()
+        self._routine: deque[_Series] = deque()
+        """Queued events that may wait while the component is busy."""
+        self._idle_check: Timer | None = None
         self._delayed: dict[_Series, Timer] = {}
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._busy = 0
+        self._is_busy = is_busy
+        self._is_stopping = False
+        self._writing = 0
         self._resource = resource
         self._stamp = 0
         # Two components may report about one object in the same moment.
@@ -301,15 +326,17 @@ class EventRecorder:
 
     def _push(self, series: _Series) -> None:
         self._delayed.pop(series, None)
-        if len(self._queue) >= self._limits.queue:
-            self._queue.popleft().is_queued = False
+        if len(self._queue) + len(self._routine) >= self._limits.queue:
+            (self._routine or self._queue).popleft().is_queued = False
             self.dropped += 1
-        self._queue.append(series)
+        series.queued_at = self._clock.now()
+        (self._routine if series.event.is_routine else self._queue).append(series)
         self._wake.set()
 
     # --- writing ---
 
     def start(self) -> None:
+        self._is_stopping = False
         if not self._tasks:
             self._tasks = [
                 asyncio.create_task(self._write_all()) for _ in range(self._limits.writers)
@@ -317,6 +344,8 @@ class EventRecorder:
 
     async def stop(self, seconds: float = 1.0) -> None:
         """Write the queued events within `seconds`, then stop."""
+        self._is_stopping = True
+        self._wake.set()
         for series, timer in tuple(self._delayed.items()):
             timer.cancel()
             self._push(series)
@@ -330,14 +359,13 @@ class EventRecorder:
     async def _drain(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while (self._queue or self._busy) and loop.time() < deadline:
+        while (self._queue or self._routine or self._writing) and loop.time() < deadline:
             await asyncio.sleep(0.005)
 
     async def _write_all(self) -> None:
         while True:
-            while self._queue:
-                series = self._queue.popleft()
-                self._busy += 1
+            while (series := self._next()) is not None:
+                self._writing += 1
                 is_written = False
                 try:
                     is_written = await self._write(series)
@@ -345,13 +373,33 @@ class EventRecorder:
                     log_failure(log, error, "event about %s not written", series.event.regarding)
                     self.dropped += 1
                 finally:
-                    self._busy -= 1
+                    self._writing -= 1
                     series.is_queued = False
                 # A rejected event is retried with its next repetition.
                 if is_written and series.count > series.written:
                     self._enqueue(series)
             self._wake.clear()
+            if self._routine and self._idle_check is None:
+                self._idle_check = self._clock.call_later(IDLE_CHECK_SECONDS, self._check_idle)
             await self._wake.wait()
+
+    def _next(self) -> _Series | None:
+        """The next event to write; None if there is none, or none that cannot wait."""
+        if self._queue:
+            return self._queue.popleft()
+        if not self._routine or self._can_wait(self._routine[0]):
+            return None
+        return self._routine.popleft()
+
+    def _can_wait(self, series: _Series) -> bool:
+        limits = self._limits
+        if self._is_stopping or not self._is_busy() or len(self._routine) > limits.queue // 2:
+            return False
+        return self._clock.now() - series.queued_at < limits.busy_seconds
+
+    def _check_idle(self) -> None:
+        self._idle_check = None
+        self._wake.set()
 
     async def _write(self, series: _Series) -> bool:
         """Whether it was written."""
@@ -373,7 +421,7 @@ class EventRecorder:
         """Whether the event still existed and was updated."""
         key = ObjectKey(_namespace(series.event), series.name)
         try:
-            await self._client.patch(self._resource, key, self._repetition(series))
+            await self._client.submit_patch(self._resource, key, self._repetition(series))
         except ApiStatusError as error:
             if error.is_not_found:
                 return False
@@ -383,12 +431,12 @@ class EventRecorder:
     async def _create(self, series: _Series) -> None:
         series.name = self._new_name(series.event.regarding.name)
         try:
-            await self._client.create(self._resource, self._object(series))
+            await self._client.submit_create(self._resource, self._object(series))
         except ApiStatusError as error:
             if self._resource is EVENTS and _is_not_for_us(error):
                 log.info("events.k8s.io cannot be used (%s); using core events", error)
                 self._resource = CORE_EVENTS
-                await self._client.create(self._resource, self._object(series))
+                await self._client.submit_create(self._resource, self._object(series))
             elif not error.is_already_exists:  # created by an attempt whose response was lost
                 raise
 

@@ -69,7 +69,8 @@ class SchedulerProcess:
         show_gates(gates, self.metrics.registry)
         self.informers = InformerFactory(client, sources=sources)
         self._has_begun = False
-        self.recorder = EventRecorder(client, COMPONENT, f"{COMPONENT}-{socket.gethostname()}")
+        instance = f"{COMPONENT}-{socket.gethostname()}"
+        self.recorder = EventRecorder(client, COMPONENT, instance, is_busy=self._is_busy)
         self.pod_status = PodStatusReporter(client, self.recorder, today)
         self.cluster = ClusterState()
         self.claims = ClaimTracker(gates)
@@ -105,7 +106,7 @@ class SchedulerProcess:
             ExponentialBackoff(
                 configuration.initial_backoff_seconds, configuration.max_backoff_seconds
             ),
-            lambda sub_queue, event: self.metrics.incoming.labels(sub_queue.value, event).inc(),
+            lambda sub_queue, event: self.metrics.pod_queued(sub_queue.value, event),
         )
         self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)
         self.metrics.collect_cache_size(self.cluster.sizes)
@@ -134,6 +135,10 @@ class SchedulerProcess:
             self._on_pod_delete,
         ).register(self.informers)
         self.informers.informer(resources.NODES).add_handlers(None, None, self._on_node_delete)
+
+    def _is_busy(self) -> bool:
+        """Whether pods wait for a decision, or are being bound."""
+        return self.queue.has_active or bool(self.scheduler.bindings.limit.in_use)
 
     @property
     def is_starting(self) -> bool:

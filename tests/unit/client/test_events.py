@@ -24,17 +24,21 @@ FINE = answer(201, {"metadata": {}})
 
 
 class Recording:
+    is_busy = False
+
     def __init__(self, limits: EventLimits, *answers: Response | Exception) -> None:
         self.transport = ScriptedTransport(*answers, *[FINE] * 100)
         self.clock = FakeClock()
         client = Client(self.transport, clock=self.clock)
-        self.recorder = EventRecorder(client, "allot-scheduler", "host-1", limits)
+        self.recorder = EventRecorder(
+            client, "allot-scheduler", "host-1", limits, is_busy=lambda: self.is_busy
+        )
 
     def fail(self, note: str = "no nodes", about: ObjectReference = POD) -> None:
         self.recorder.event(about, WARNING, "FailedScheduling", "Scheduling", note)
 
-    def succeed(self) -> None:
-        self.recorder.event(POD, NORMAL, "Scheduled", "Binding", "to node-1")
+    def succeed(self, about: ObjectReference = POD) -> None:
+        self.recorder.event(about, NORMAL, "Scheduled", "Binding", "to node-1", is_routine=True)
 
     @property
     def asked(self) -> list[Request]:
@@ -349,5 +353,62 @@ def test_an_object_with_many_events_keeps_its_allowance() -> None:
             recording.fail(f"try {number}")
             recording.fail(about=POD._replace(name=f"pod-{number}", uid=str(number)))
         assert recording.recorder.silenced == 97
+
+    asyncio.run(main())
+
+
+def test_events_of_routine_wait_while_their_component_is_busy() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.is_busy = True
+        recording.succeed()
+        await recording.clock.advance(2)
+        assert not recording.asked
+        recording.fail()
+        await settle()
+        assert [body["reason"] for body in recording.bodies()] == ["FailedScheduling"]
+
+        recording.is_busy = False
+        await recording.clock.advance(0.1)
+        assert len(recording.asked) == 2
+
+    play(scenario)
+
+
+def test_a_component_that_is_always_busy_writes_events_late() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.is_busy = True
+        recording.succeed()
+        await recording.clock.advance(EventLimits().busy_seconds + 0.1)
+        assert len(recording.asked) == 1
+
+    play(scenario)
+
+
+def test_a_queue_that_fills_up_does_not_wait() -> None:
+    async def scenario(recording: Recording) -> None:
+        recording.is_busy = True
+        for number in range(8):
+            recording.succeed(POD._replace(name=f"web-{number}"))
+        await settle(40)
+
+        assert len(recording.asked) == 3, "half of the queue's limit may wait"
+        assert not recording.recorder.dropped
+
+    play(scenario, limits=EventLimits(queue=10))
+
+
+def test_waiting_events_are_written_at_the_end() -> None:
+    async def main() -> None:
+        recording = Recording(EventLimits())
+        recording.recorder.start()
+        recording.is_busy = True
+        recording.succeed()
+        await settle()
+        stopping = asyncio.create_task(recording.recorder.stop())
+        await settle()
+        await recording.clock.advance(0.1)
+        await stopping
+
+        assert len(recording.asked) == 1
 
     asyncio.run(main())

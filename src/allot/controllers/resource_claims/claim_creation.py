@@ -184,7 +184,7 @@ class ClaimCreator:
         for attempt in range(NAME_ATTEMPTS):
             key = claim_key(pod, entry.name, attempt)
             try:
-                await self._client.create(
+                await self._client.submit_create(
                     _RAW_CLAIMS, claim_from(template, pod, entry.name, key.name)
                 )
             except ApiStatusError as error:
@@ -236,7 +236,7 @@ class ClaimCreator:
             "status": {"resourceClaimStatuses": told},
         }
         try:
-            await self._client.patch(
+            await self._client.submit_patch(
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ApiStatusError as error:

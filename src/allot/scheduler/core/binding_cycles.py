@@ -143,10 +143,7 @@ class BindingCycles:
         )
         if status.is_success:
             self._pod_status.scheduled(pod, node_name)
-            self._metrics.pod_attempts.observe(queued.attempts)
-            waited = self._clock() - queued.added_at
-            shown = str(queued.attempts) if queued.attempts < 15 else "15+"
-            self._metrics.pod_seconds.labels(shown).observe(waited)
+            self._metrics.pod_scheduled(queued.attempts, self._clock() - queued.added_at)
             run_post_bind(profile, durations, state, pod, node_name)
             self._queue.done(queued)
             return

@@ -37,7 +37,7 @@ class PodStatusReporter:
     def scheduled(self, pod: PodInfo, node_name: str) -> None:
         log.info("pod %s: bound to node %s", pod.key, node_name)
         note = f"Successfully assigned {pod.key} to {node_name}"
-        self._recorder.event(_reference(pod), NORMAL, "Scheduled", "Binding", note)
+        self._recorder.event(_reference(pod), NORMAL, "Scheduled", "Binding", note, is_routine=True)
 
     def skipped(self, pod: PodInfo) -> None:
         """An event for a pod that is being deleted and therefore skipped."""
@@ -62,7 +62,7 @@ class PodStatusReporter:
             return
         patch = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node_name}}
         try:
-            await self._client.patch(
+            await self._client.submit_patch(
                 PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
             )
         except ClientError as error:
@@ -109,7 +109,7 @@ class PodStatusReporter:
         for _ in range(MAX_CONFLICTS):
             patch = {"metadata": {"uid": pod.uid, "resourceVersion": version}, "status": status}
             try:
-                await self._client.patch(
+                await self._client.submit_patch(
                     PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
                 )
             except ApiStatusError as error:

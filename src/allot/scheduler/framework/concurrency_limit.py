@@ -17,6 +17,8 @@ class ConcurrencyLimit:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.in_use = 0
+        """The number of slots that are held."""
         self._free = asyncio.Semaphore(limit)
 
     @property
@@ -31,7 +33,7 @@ class ConcurrencyLimit:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Wait for a slot and hold it, except within `released_slot`."""
-        slot = _Slot(self._free)
+        slot = _Slot(self)
         await slot.acquire()
         token = _current.set(slot)
         try:
@@ -44,19 +46,21 @@ class ConcurrencyLimit:
 class _Slot:
     """The slot of one task."""
 
-    def __init__(self, free: asyncio.Semaphore) -> None:
-        self._free = free
+    def __init__(self, limit: ConcurrencyLimit) -> None:
+        self._limit = limit
         self._is_held = False
         self.task = asyncio.current_task()
 
     async def acquire(self) -> None:
-        await self._free.acquire()
+        await self._limit._free.acquire()
+        self._limit.in_use += 1
         self._is_held = True
 
     def release(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._free.release()
+            self._limit.in_use -= 1
+            self._limit._free.release()
 
 
 _current: Final[ContextVar[_Slot | None]] = ContextVar("turn", default=None)

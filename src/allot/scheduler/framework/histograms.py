@@ -28,6 +28,7 @@ class QuickHistogram(Collector):
         self._name, self._text, self._labels = name, text, tuple(labels)
         self._bounds = tuple(buckets)
         self._series: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
+        self._writers: dict[tuple[str, ...], Callable[[float], None]] = {}
         registry.register(self)
 
     def writer(self, *labels: str) -> Callable[[float], None]:
@@ -40,6 +41,13 @@ class QuickHistogram(Collector):
             total[0] += value
 
         return observe
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Observe a value in the series with these labels."""
+        writer = self._writers.get(labels)
+        if writer is None:
+            writer = self._writers[labels] = self.writer(*labels)
+        writer(value)
 
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)

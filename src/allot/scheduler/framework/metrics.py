@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -31,7 +31,8 @@ class SchedulerMetrics:
             ("result", "profile"),
             registry=registry,
         )
-        self.attempt_seconds = Histogram(
+        self._attempts_by_labels = cache(self.attempts.labels)
+        self.attempt_seconds = QuickHistogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "How long an attempt took, with binding if it came to that.",
             ("result", "profile"),
@@ -52,16 +53,17 @@ class SchedulerMetrics:
             buckets=exponential(0.00001, 1.5, 20),
             registry=registry,
         )
-        self.pod_seconds = Histogram(
+        self.pod_seconds = QuickHistogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "From the first time a pod could be scheduled to its binding.",
             ("attempts",),
             buckets=exponential(0.01, 2, 20),
             registry=registry,
         )
-        self.pod_attempts = Histogram(
+        self.pod_attempts = QuickHistogram(
             "scheduler_pod_scheduling_attempts",
             "How many attempts a pod needed.",
+            (),
             buckets=exponential(1, 2, 5),
             registry=registry,
         )
@@ -71,6 +73,7 @@ class SchedulerMetrics:
             ("queue", "event"),
             registry=registry,
         )
+        self._incoming_by_labels = cache(self.incoming.labels)
         self.pending = Gauge(
             "scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), registry=registry
         )
@@ -105,7 +108,7 @@ class SchedulerMetrics:
             buckets=exponential(0.1, 2, 14),
             registry=registry,
         )
-        self.pre_bind_seconds = Histogram(
+        self.pre_bind_seconds = QuickHistogram(
             "scheduler_dra_bindingconditions_prebind_duration_seconds",
             "How long the claims of pods took from the decision until they could be bound.",
             ("status", "requires_bindingconditions"),
@@ -127,8 +130,17 @@ class SchedulerMetrics:
 
     def observe_attempt(self, result: str, scheduler_name: str, seconds: float) -> None:
         """Count an attempt, including its binding."""
-        self.attempts.labels(result, scheduler_name).inc()
-        self.attempt_seconds.labels(result, scheduler_name).observe(seconds)
+        self._attempts_by_labels(result, scheduler_name).inc()
+        self.attempt_seconds.observe(seconds, result, scheduler_name)
+
+    def pod_queued(self, queue: str, event: str) -> None:
+        """A pod came to a queue."""
+        self._incoming_by_labels(queue, event).inc()
+
+    def pod_scheduled(self, attempts: int, seconds: float) -> None:
+        """A pod is bound, so many seconds after it could first be scheduled."""
+        self.pod_attempts.observe(attempts)
+        self.pod_seconds.observe(seconds, str(attempts) if attempts < 15 else "15+")
 
     def claim_created(self, success: bool) -> None:
         """A claim was made for a pod's extended resources, or could not be."""

@@ -116,6 +116,8 @@ class Heard(EventRecorder):
         note: str,
         related: ObjectReference | None = None,
         annotations: Mapping[str, str] | None = None,
+        *,
+        is_routine: bool = False,
     ) -> None:
         self.events.append((regarding.name, type_, reason, action, note))
 

@@ -50,7 +50,6 @@ class BindingWaitReporter:
     ) -> None:
         if self._metrics is None:
             return
-        labels = (outcome.value, str(has_conditions).lower())
-        self._metrics.pre_bind_seconds.labels(*labels).observe(seconds)
+        self._metrics.pre_bind_seconds.observe(seconds, outcome.value, str(has_conditions).lower())
         if has_conditions:
             self._metrics.binding_allocations.labels(pod.scheduler_name, outcome.value).inc()

@@ -38,6 +38,7 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
         ListedCommand("clone", "Write a cluster to a file, to run it elsewhere", "questions.md"),
         ListedCommand("record", "Keep what happens in a cluster", "recordings.md"),
         ListedCommand("replay", "Play a recording as a simulated cluster", "recordings.md"),
+        ListedCommand("exporter", "Serve metrics of a cluster for Prometheus", "metrics.md"),
         ListedCommand("lint", "Check manifests and hardware files", "lint.md"),
         ListedCommand("cel", "Try a CEL expression on devices", "cli.md"),
     ),

@@ -42,7 +42,9 @@ from allot.cli.snapshots import clone_configuration
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
+    from allot.cli.cluster_exporter import ClusterExporter
     from allot.client.client import Client
+    from allot.exposition import Exposition
 
 
 @click.command()
@@ -318,6 +320,15 @@ async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Cli
         click.echo(f"left out, because allot does not serve them: {kinds}", err=True)
 
 
+async def _devices_page(client: Client, made: list[ClusterExporter], accept: str) -> Exposition:
+    """The metrics of `allot exporter`; what computes them is loaded when they are first asked for."""
+    if not made:
+        from allot.cli.cluster_exporter import ClusterExporter
+
+        made.append(ClusterExporter(client))
+    return await made[0].page(accept)
+
+
 @asynccontextmanager
 async def _running_pair(
     announcer: Announcer, asked: ClusterOptions, prepare: Callable[[Client], Awaitable[None]]
@@ -353,6 +364,7 @@ async def _running_pair(
             for component, part in PARTS.items():
                 check = partial(components.health, part)
                 running.server.component_checks.register(component, check)
+            running.server.metrics.others["devices"] = partial(_devices_page, client, [])
             await components.ready()
             yield running.url, client
     except StorageError as error:

@@ -139,6 +139,39 @@ def pending_pods(
     )
 
 
+GATED: Final = "SchedulingGates"
+NO_CLAIM: Final = "ResourceClaimMissing"
+FITS: Final = "Fits"
+FAILED: Final = "Error"
+NO_NODE: Final = "NoNodes"
+UNDECIDED: Final = "Undecided"
+"""Causes beside the names of plugins."""
+
+
+def pods_by_cause(
+    model: StaticScheduler,
+    pods: Iterable[Pod],
+    is_over: Callable[[], bool] = lambda: False,
+) -> dict[str, list[PodInfo]]:
+    """The pending ones of these pods by cause: the plugin that rejects the nodes which come closest, or why none is asked.
+
+    After `is_over` the rest is undecided.
+    """
+    explainer = _Explainer(model, Effort(nodes=1, proposal_nodes=0))
+    known: dict[Hashable, str] = {}
+    found: dict[str, list[PodInfo]] = {}
+    selection = PodSelection()
+    for pod in pods:
+        if not selection.takes(pod):
+            continue
+        info = model.pods[pod.key]
+        kind = explainer.kind_of(info)
+        if kind not in known:
+            known[kind] = UNDECIDED if is_over() else explainer.plugin_of(info)
+        found.setdefault(known[kind], []).append(info)
+    return found
+
+
 def _merged(known: PendingCause | None, group: PendingCause) -> PendingCause:
     if known is None:
         return group
@@ -206,12 +239,32 @@ class _Explainer:
             return _cause_of(self._objects.of_pod(pod), pod)
         return self._decided(pod, example)
 
+    def plugin_of(self, pod: PodInfo) -> str:
+        """The last of the plugins, in their order, that rejects a node."""
+        if pod.scheduling_gates:
+            return GATED
+        if any(True for _ in obstacles_of(pod, self._model, ())):
+            return NO_CLAIM
+        name = self._profile_of(pod)
+        decision = self._cycles[name].decide(pod)
+        if isinstance(decision, Chosen):
+            return FITS
+        if isinstance(decision, CycleError):
+            return FAILED
+        if not len(self._model.cluster):
+            return NO_NODE
+        order = [plugin.name for plugin in self._model.profiles[name].filter]
+        rejecting = decision.statuses.plugins or decision.rejected_by
+        return max(rejecting, key=lambda each: (order.index(each) if each in order else -1, each))
+
+    def _profile_of(self, pod: PodInfo) -> str:
+        if pod.scheduler_name in self._cycles:
+            return pod.scheduler_name
+        return next(iter(self._cycles))
+
     def _decided(self, pod: PodInfo, example: PendingCause) -> PendingCause:
         """The scheduler's message, without a search for what would help."""
-        name = (
-            pod.scheduler_name if pod.scheduler_name in self._cycles else next(iter(self._cycles))
-        )
-        decision = self._cycles[name].decide(pod)
+        decision = self._cycles[self._profile_of(pod)].decide(pod)
         total = len(self._model.cluster)
         if isinstance(decision, Chosen):
             return replace(example, cause=WAITS_FOR_SCHEDULER, state=PodState.FITS)

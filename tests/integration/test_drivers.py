@@ -23,7 +23,7 @@ from allot.api.identities import ObjectKey
 from allot.client.apply import RefusedError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
-from allot.kubelet.dra.checkpoint import decode_checkpoint
+from allot.kubelet.dra.checkpoint import Checkpoint
 from allot.proto import dra_health_pb2, pod_resources_pb2
 from allot.proto.services import GET_POD_RESOURCES, LIST_POD_RESOURCES, V1, V1BETA1, call
 from tests.integration.dra_driver import device_class, slice_name
@@ -53,10 +53,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def checkpointed(site: Site, node: str) -> dict[str, set[str]]:
     """Names of claims, and the UIDs of their pods."""
-    path = site.paths(node).checkpoint
-    if not path.exists():
-        return {}
-    return {info.reference.name: info.pod_uids for info in decode_checkpoint(path.read_bytes())}
+    infos = Checkpoint(site.paths(node).checkpoint).load()
+    return {info.reference.name: info.pod_uids for info in infos}
 
 
 def devices_of(pod: dict[str, Any]) -> Any:
@@ -629,7 +627,7 @@ def _agree(site: Site, node: str, state: dict[str, str], claims: int) -> None:
 
     def numbers() -> list[tuple[int, int]]:
         """The devices and pods of each claim in the checkpoint."""
-        infos = decode_checkpoint(site.paths(node).checkpoint.read_bytes())
+        infos = Checkpoint(site.paths(node).checkpoint).load()
         driver = f"{node}.example.com"
         return [(len(info.devices_by_driver[driver]), len(info.pod_uids)) for info in infos]
 

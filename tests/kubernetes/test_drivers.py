@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from allot.kubelet.dra.checkpoint import decode_checkpoint
+from allot.kubelet.dra.checkpoint import Checkpoint
 from allot.kubelet.dra.paths import NodePaths
 from tests.integration.dra_driver import device_class
 from tests.integration.driver_site import WAIT_SECONDS, Site, a_pod, a_template, running_site
@@ -68,11 +68,9 @@ def prepared_claims(paths: NodePaths) -> set[str]:
 
 def checkpointed_claims(paths: NodePaths) -> dict[str, tuple[int, int]]:
     """The numbers of pods and devices of each claim, by its UID."""
-    if not paths.checkpoint.exists():
-        return {}
     return {
         info.reference.uid: (len(info.pod_uids), sum(map(len, info.devices_by_driver.values())))
-        for info in decode_checkpoint(paths.checkpoint.read_bytes())
+        for info in Checkpoint(paths.checkpoint).load()
     }
 
 

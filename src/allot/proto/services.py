@@ -128,6 +128,25 @@ def node_watch_resources(
     )
 
 
+class Caller(Generic[RequestT, ResponseT]):
+    """A unary method on a channel, for many calls."""
+
+    def __init__(self, channel: grpc.aio.Channel, method: Method[RequestT, ResponseT]) -> None:
+        self.path = method.path
+        serializer: Any = method.request
+        deserializer: Any = method.response
+        self._ask = channel.unary_unary(
+            method.path,
+            request_serializer=serializer.SerializeToString,
+            response_deserializer=deserializer.FromString,
+        )
+
+    async def __call__(self, request: RequestT, *, timeout_seconds: float) -> ResponseT:
+        """Raises `grpc.aio.AioRpcError`."""
+        answer: ResponseT = await self._ask(request, timeout=timeout_seconds)
+        return answer
+
+
 async def call(
     channel: grpc.aio.Channel,
     method: Method[RequestT, ResponseT],
@@ -136,15 +155,7 @@ async def call(
     timeout_seconds: float,
 ) -> ResponseT:
     """Call a unary method. Raises `grpc.aio.AioRpcError`."""
-    serializer: Any = method.request
-    deserializer: Any = method.response
-    ask = channel.unary_unary(
-        method.path,
-        request_serializer=serializer.SerializeToString,
-        response_deserializer=deserializer.FromString,
-    )
-    answer: ResponseT = await ask(request, timeout=timeout_seconds)
-    return answer
+    return await Caller(channel, method)(request, timeout_seconds=timeout_seconds)
 
 
 def stream(

@@ -1,14 +1,18 @@
-"""The kubelet's checkpoint of claims: a file that a restarted kubelet continues from.
+"""The kubelet's checkpoint of claims: files that a restarted kubelet continues from.
 
-The format is that of Kubernetes' `dra_manager_state`: JSON text within JSON, with its CRC-32.
+The format is that of Kubernetes' `dra_manager_state`: JSON text within JSON, with its CRC-32. To replace the file for
+every pod would cost more than the call to the driver. Claims that are begun are appended to a second file, one line
+of the same format for each pod; it is emptied when the first has been replaced.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +25,7 @@ API_VERSION: Final = "checkpoint.dra.kubelet.k8s.io/v1"
 SKIPS_UNPREPARE: Final = "SkipsUnprepare"
 """An addition of ours."""
 DAMAGED_SUFFIX: Final = ".damaged"
+BEGUN_SUFFIX: Final = ".begun"
 
 
 class CheckpointError(Exception):
@@ -55,14 +60,26 @@ def decode_checkpoint(content: bytes) -> list[ClaimInfo]:
 
 
 class Checkpoint:
-    """The checkpoint file of one node."""
+    """The checkpoint files of one node."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._begun_path = path.with_name(path.name + BEGUN_SUFFIX)
         self._written = b""
+        self._has_begun = True  # perhaps, until the file is emptied
 
     def load(self) -> list[ClaimInfo]:
-        """The claims in the file; none if it does not exist. A damaged file is renamed, and reported."""
+        """The claims in the files; none if they do not exist. A damaged file is renamed, and reported."""
+        found = {info.reference.key: info for info in self._saved()}
+        for info in self._begun():
+            known = found.get(info.reference.key)
+            if known is not None and known.reference == info.reference:
+                known.pod_uids |= info.pod_uids
+            else:
+                found[info.reference.key] = info
+        return list(found.values())
+
+    def _saved(self) -> list[ClaimInfo]:
         try:
             return decode_checkpoint(self._path.read_bytes())
         except FileNotFoundError:
@@ -78,15 +95,40 @@ class Checkpoint:
             )
             return []
 
+    def _begun(self) -> Iterator[ClaimInfo]:
+        """A line that is cut is the last one: its drivers were not called."""
+        try:
+            lines = self._begun_path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                yield from decode_checkpoint(line)
+            except CheckpointError:
+                return
+
+    def begin(self, infos: Iterable[ClaimInfo]) -> None:
+        """Note claims before drivers are called about them."""
+        self._has_begun = True
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        descriptor = os.open(self._begun_path, flags, 0o644)
+        try:
+            os.write(descriptor, encode_checkpoint(infos) + b"\n")
+        finally:
+            os.close(descriptor)
+
     def save(self, infos: Iterable[ClaimInfo]) -> None:
         """Replace the file, unless nothing has changed. It is complete whenever the process ends."""
         content = encode_checkpoint(infos)
-        if content == self._written:
-            return
-        temporary = self._path.with_name(f".{self._path.name}.new")
-        temporary.write_bytes(content)
-        temporary.replace(self._path)
-        self._written = content
+        if content != self._written:
+            temporary = self._path.with_name(f".{self._path.name}.new")
+            temporary.write_bytes(content)
+            temporary.replace(self._path)
+            self._written = content
+        if self._has_begun:
+            with suppress(FileNotFoundError):
+                os.truncate(self._begun_path, 0)
+            self._has_begun = False
 
 
 def _state(info: ClaimInfo) -> dict[str, Any]:

@@ -166,9 +166,11 @@ class DraManager:
             self._new(claim) if info is None else info
             for claim, info in zip(claims, known, strict=True)
         ]
-        for info in infos:
-            self.claims.add_pod(info, pod.metadata.uid)
-        self._save()
+        uid = pod.metadata.uid
+        begun = [info for info in infos if uid not in info.pod_uids]
+        for info in begun:
+            self.claims.add_pod(info, uid)
+        self._note_begun(begun)
         return infos
 
     def _new(self, claim: ResourceClaim) -> ClaimInfo:
@@ -302,11 +304,19 @@ class DraManager:
             self._saving.cancel()
             self._saving = None
         if self._checkpoint is not None:
-            self._checkpoint.save(
-                info
-                for info in self.claims
-                if not all(map(self._is_simulated, info.devices_by_driver))
-            )
+            self._checkpoint.save(filter(self._is_kept, self.claims))
+
+    def _note_begun(self, begun: Iterable[ClaimInfo]) -> None:
+        if self._checkpoint is None:
+            return
+        kept = [info for info in begun if self._is_kept(info)]
+        if kept:
+            self._checkpoint.begin(kept)
+            self._save_later()
+
+    def _is_kept(self, info: ClaimInfo) -> bool:
+        """Whether a restarted kubelet must know the claim."""
+        return not all(map(self._is_simulated, info.devices_by_driver))
 
     def _is_simulated(self, driver: str) -> bool:
         """Whether nothing outside this process remembers what the driver prepared."""

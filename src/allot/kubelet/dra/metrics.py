@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 PREPARE: Final = "PrepareResources"
 UNPREPARE: Final = "UnprepareResources"
@@ -32,12 +34,8 @@ class DraMetrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._in_use = Gauge(
-            "dra_resource_claims_in_use",
-            "Claims that are in use on nodes, by driver; <any> counts every claim once.",
-            ("driver_name",),
-            registry=registry,
-        )
+        self._in_use = _ClaimsInUse()
+        registry.register(self._in_use)
         self._prepare_skips = Counter(
             "dra_node_prepare_skips",
             "Calls of NodePrepareResources that devices made unnecessary.",
@@ -50,14 +48,20 @@ class DraMetrics:
             ("driver_name",),
             registry=registry,
         )
-        self._tally: Tally[str] = Tally()
-        self._in_use.labels(ANY).set(0)
+        self._observed: dict[tuple[str, ...], Histogram] = {}
+        """Histograms by their labels: to look them up takes longer than to observe."""
 
     def operation(self, name: str, seconds: float, *, is_error: bool) -> None:
-        self._operations.labels(name, str(is_error).lower()).observe(seconds)
+        self._observe(self._operations, (name, str(is_error).lower()), seconds)
 
     def call(self, driver: str, method: str, code: str, seconds: float) -> None:
-        self._calls.labels(driver, method, code).observe(seconds)
+        self._observe(self._calls, (driver, method, code), seconds)
+
+    def _observe(self, metric: Histogram, labels: tuple[str, ...], seconds: float) -> None:
+        observed = self._observed.get(labels)
+        if observed is None:
+            observed = self._observed[labels] = metric.labels(*labels)
+        observed.observe(seconds)
 
     def prepare_skipped(self, driver: str) -> None:
         self._prepare_skips.labels(driver).inc()
@@ -66,16 +70,29 @@ class DraMetrics:
         self._unprepare_skips.labels(driver).inc()
 
     def claim_added(self, drivers: Iterable[str]) -> None:
-        self._count(drivers, 1)
+        self._in_use.count(drivers, 1)
 
     def claim_removed(self, drivers: Iterable[str]) -> None:
-        self._count(drivers, -1)
+        self._in_use.count(drivers, -1)
 
-    def _count(self, drivers: Iterable[str], change: int) -> None:
+
+class _ClaimsInUse(Collector):
+    """`dra_resource_claims_in_use`; made of its numbers when it is asked for."""
+
+    def __init__(self) -> None:
+        self._claims: Tally[str] = Tally({ANY: 0})
+
+    def count(self, drivers: Iterable[str], change: int) -> None:
         for driver in (ANY, *drivers):
-            self._tally[driver] += change
-            if self._tally[driver] or driver == ANY:
-                self._in_use.labels(driver).set(self._tally[driver])
-            else:
-                del self._tally[driver]
-                self._in_use.remove(driver)
+            self._claims[driver] += change
+
+    def collect(self) -> Iterator[Metric]:
+        found = GaugeMetricFamily(
+            "dra_resource_claims_in_use",
+            "Claims that are in use on nodes, by driver; <any> counts every claim once.",
+            labels=("driver_name",),
+        )
+        for driver, number in list(self._claims.items()):
+            if number or driver == ANY:
+                found.add_metric((driver,), number)
+        yield found

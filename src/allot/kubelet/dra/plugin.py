@@ -14,8 +14,7 @@ from allot.kubelet.dra.metrics import DraMetrics
 from allot.proto import dra_plugin_pb2
 from allot.proto.services import (
     V1,
-    Method,
-    call,
+    Caller,
     node_prepare_resources,
     node_unprepare_resources,
 )
@@ -76,6 +75,8 @@ class SocketPlugin:
         self._on_connection_change = on_connection_change
         self.is_connected = False
         self.channel = open_channel(identity.endpoint)
+        self._prepare = Caller(self.channel, node_prepare_resources(identity.version))
+        self._unprepare = Caller(self.channel, node_unprepare_resources(identity.version))
         self._watching = asyncio.create_task(self._watch_connection())
 
     @property
@@ -104,9 +105,8 @@ class SocketPlugin:
     # --- calls ---
 
     async def prepare(self, claims: Sequence[ClaimReference]) -> Mapping[str, PreparedClaim]:
-        method = node_prepare_resources(self.identity.version)
         request = dra_plugin_pb2.NodePrepareResourcesRequest(claims=_messages(claims))
-        response = await self._call(method, request)
+        response = await self._call(self._prepare, request)
         has_shares = self.identity.version == V1
         return {
             uid: PreparedClaim(
@@ -116,22 +116,21 @@ class SocketPlugin:
         }
 
     async def unprepare(self, claims: Sequence[ClaimReference]) -> Mapping[str, str]:
-        method = node_unprepare_resources(self.identity.version)
         request = dra_plugin_pb2.NodeUnprepareResourcesRequest(claims=_messages(claims))
-        response = await self._call(method, request)
+        response = await self._call(self._unprepare, request)
         return {uid: answer.error for uid, answer in response.claims.items()}
 
-    async def _call(self, method: Method[_Request, _Answer], request: _Request) -> _Answer:
+    async def _call(self, caller: Caller[_Request, _Answer], request: _Request) -> _Answer:
         started = self._now()
         code = OK
         try:
-            return await call(self.channel, method, request, timeout_seconds=self._call_seconds)
+            return await caller(request, timeout_seconds=self._call_seconds)
         except grpc.aio.AioRpcError as error:
             failure = call_error(error)
             code = failure.code
             raise failure from error
         finally:
-            self._metrics.call(self.driver, method.path, code, self._now() - started)
+            self._metrics.call(self.driver, caller.path, code, self._now() - started)
 
 
 def _messages(claims: Sequence[ClaimReference]) -> list[dra_plugin_pb2.Claim]:

@@ -94,3 +94,59 @@ def test_an_unchanged_checkpoint_is_not_written(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
     checkpoint.save([])
     assert Checkpoint(tmp_path / "state").load() == []
+
+
+# --- claims that were begun after the last save ---
+
+
+def an_info(name: str, uid: str, *pods: str) -> ClaimInfo:
+    return ClaimInfo(ClaimReference("default", uid, name), set(pods), {"a.example.com": ()})
+
+
+def loaded(path: Path) -> dict[str, set[str]]:
+    return {info.reference.uid: info.pod_uids for info in Checkpoint(path).load()}
+
+
+def test_what_was_begun_is_loaded(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "state")
+    checkpoint.save([an_info("a", "1", "p")])
+    checkpoint.begin([an_info("a", "1", "p", "q"), an_info("b", "2", "q")])
+    checkpoint.begin([an_info("c", "3", "r")])
+
+    assert loaded(tmp_path / "state") == {"1": {"p", "q"}, "2": {"q"}, "3": {"r"}}
+
+
+def test_a_new_claim_of_the_same_name_is_another_one(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "state")
+    checkpoint.save([an_info("a", "1", "p")])
+    checkpoint.begin([an_info("a", "2", "q")])
+
+    assert loaded(tmp_path / "state") == {"2": {"q"}}
+
+
+def test_a_save_replaces_what_was_begun(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "state")
+    checkpoint.begin([an_info("a", "1", "p")])
+
+    checkpoint.save([])
+
+    assert loaded(tmp_path / "state") == {}
+
+
+def test_what_an_earlier_process_began_is_replaced(tmp_path: Path) -> None:
+    Checkpoint(tmp_path / "state").begin([an_info("a", "1", "p")])
+
+    Checkpoint(tmp_path / "state").save([])
+
+    assert loaded(tmp_path / "state") == {}
+
+
+def test_a_line_that_is_cut(tmp_path: Path) -> None:
+    """The process ended while it was written, before a driver was called."""
+    checkpoint = Checkpoint(tmp_path / "state")
+    checkpoint.begin([an_info("a", "1", "p")])
+    checkpoint.begin([an_info("b", "2", "q")])
+    begun = tmp_path / "state.begun"
+    begun.write_bytes(begun.read_bytes()[:-30])
+
+    assert loaded(tmp_path / "state") == {"1": {"p"}}

@@ -63,9 +63,14 @@ class ManualTimer:
 
 
 class CountedCheckpoint(Checkpoint):
-    """Counts the writes."""
+    """Counts the writes: lines, and whole files."""
 
+    begun = 0
     saves = 0
+
+    def begin(self, infos: Iterable[ClaimInfo]) -> None:
+        self.begun += 1
+        super().begin(infos)
 
     def save(self, infos: Iterable[ClaimInfo]) -> None:
         self.saves += 1
@@ -140,15 +145,23 @@ def kubelet(tmp_path: Path) -> Kubelet:
     return Kubelet(tmp_path / "state")
 
 
-def test_a_pod_costs_one_write(kubelet: Kubelet) -> None:
+def test_a_pod_costs_one_line(kubelet: Kubelet) -> None:
+    """The file is replaced for many pods together."""
     for number in range(10):
         kubelet.prepare(f"c{number}")
         kubelet.unprepare(f"c{number}")
 
-    assert kubelet.checkpoint.saves == 10
+    assert (kubelet.checkpoint.begun, kubelet.checkpoint.saves) == (10, 0)
     kubelet.clock.fire()
-    assert kubelet.checkpoint.saves == 11
+    assert (kubelet.checkpoint.begun, kubelet.checkpoint.saves) == (10, 1)
     assert kubelet.written() == {}
+
+
+def test_a_pod_that_is_prepared_again_costs_nothing(kubelet: Kubelet) -> None:
+    kubelet.prepare("c")
+    kubelet.prepare("c")
+
+    assert kubelet.checkpoint.begun == 1
 
 
 def test_a_claim_is_written_before_its_driver_is_called(kubelet: Kubelet) -> None:

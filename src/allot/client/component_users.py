@@ -27,6 +27,7 @@ _OTHER_ACCOUNTS: Final = {
     "serviceaccount-controller": "service-account-controller",
     "root-ca-certificate-publisher-controller": "root-ca-cert-publisher",
     "node-lifecycle-controller": "node-controller",
+    "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
     "taint-eviction-controller": "node-controller",
     "pod-garbage-collector-controller": "pod-garbage-collector",
     "daemonset-controller": "daemon-set-controller",

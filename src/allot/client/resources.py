@@ -139,6 +139,7 @@ DEPLOYMENTS: Final = _raw(RawObject, "apps", "deployments")
 DAEMON_SETS: Final = _raw(RawObject, "apps", "daemonsets")
 CONTROLLER_REVISIONS: Final = _raw(RawObject, "apps", "controllerrevisions")
 JOBS: Final = _raw(RawObject, "batch", "jobs")
+HORIZONTAL_POD_AUTOSCALERS: Final = _raw(RawObject, "autoscaling", "horizontalpodautoscalers")
 CRON_JOBS: Final = _raw(RawObject, "batch", "cronjobs")
 POD_DISRUPTION_BUDGETS: Final = _raw(RawObject, "policy", "poddisruptionbudgets")
 

@@ -14,6 +14,7 @@ from allot.controllers.cron_jobs import CronJobController
 from allot.controllers.device_taint_eviction import DeviceTaintEvictionController
 from allot.controllers.disruption import DisruptionController
 from allot.controllers.garbage_collector import GarbageCollector
+from allot.controllers.horizontal_pod_autoscaling import HorizontalPodAutoscalerController
 from allot.controllers.manager import Factory
 from allot.controllers.namespace_objects import (
     RootCaPublisher,
@@ -68,6 +69,7 @@ _ENTRIES: Final = (
     ControllerEntry("daemonset-controller", DaemonSetController),
     ControllerEntry("job-controller", JobController),
     ControllerEntry("cronjob-controller", CronJobController),
+    ControllerEntry("horizontal-pod-autoscaler-controller", HorizontalPodAutoscalerController),
     ControllerEntry("disruption-controller", DisruptionController),
     ControllerEntry("clusterrole-aggregation-controller", ClusterRoleAggregationController),
 )

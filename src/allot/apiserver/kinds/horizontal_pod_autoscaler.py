@@ -105,5 +105,4 @@ DEFINITION: Final = KindDefinition(
         _autoscaler_row,
     ),
     subresources=(STATUS,),
-    without_effect="nothing measures the load of simulated pods",
 )

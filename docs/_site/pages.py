@@ -41,6 +41,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/driver-conformance.md",
         "docs/explain.md",
         "docs/questions.md",
+        "docs/dashboard.md",
         "docs/lint.md",
         "docs/operations.md",
         "docs/kubernetes.md",

@@ -28,6 +28,7 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
     "Questions, about a cluster or files": (
         ListedCommand("status", "Show which devices are free, and where", "pool-status.md"),
         ListedCommand("devices", "List every device, and which claim holds it", "questions.md"),
+        ListedCommand("dashboard", "Show a cluster in a browser", "dashboard.md"),
         ListedCommand("explain", "Say why a pod or claim is pending, and what helps", "explain.md"),
         ListedCommand("fit", "Count how many more of a pod fit, and where", "questions.md"),
         ListedCommand("what-if", "Say what changes would do to all pods", "questions.md"),

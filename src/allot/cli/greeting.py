@@ -49,12 +49,16 @@ class Greeting(NamedTuple):
     seconds: float
     is_detached: bool = False
     is_merged: bool = False
+    dashboard: str = ""
+    """The address of the dashboard."""
 
     def text(self) -> str:
         facts = self.facts
         first = f"allot is ready after {self.seconds:.1f} s: {self.url}, {facts.nodes} nodes, {facts.devices} devices"
         where = "" if self.is_detached else ", in another terminal"
-        lines = [first, f"Type next{where}:", "", *(f"  {each}" for each in self.next_steps())]
+        page = [f"Dashboard: {self.dashboard}"] if self.dashboard else []
+        steps = [f"Type next{where}:", "", *(f"  {each}" for each in self.next_steps())]
+        lines = [first, *page, *steps]
         return "\n".join([*lines, "", self._end()])
 
     def next_steps(self) -> list[str]:

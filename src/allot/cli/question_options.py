@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,13 +20,19 @@ from allot.cli.gate_options import gate_options
 from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import Source, namespace_of, take
 from allot.cli.source_options import OF_A_CLUSTER
+from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.driver.errors import HardwareError
 from allot.driver.loading import load_hardware
+from allot.public.loading import Reading, read_objects
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
 from allot.rules import RuleSet
+from allot.scheduler.configuration import SchedulerConfiguration
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,11 +86,52 @@ class ClusterArguments:
             for kind in KINDS:
                 for obj in added.of(kind):
                     snapshot.put(kind, obj)
-        known = gates_of_cluster(snapshot, source, self.feature_gates, configuration.rules)
+        cluster = self._observed(snapshot, configuration)
+        try:
+            cluster = cluster.checked()
+        except UnreadableError as error:
+            raise CommandError(str(error)) from None
+        return cluster.with_inferred_nodes() if self.is_offline else cluster
+
+    async def connect(self, agent: str) -> tuple[ObservedCluster, Client]:
+        """The cluster without its objects, and a client that reads them; `CommandError` if it does not answer."""
+        from allot.client.connection import connect
+        from allot.client.errors import ClientError
+
+        configuration = load_configuration(self.scheduler_config, self.rules)
+        kubeconfig = chosen_kubeconfig(self.kubeconfig, self.context)
+        client: Client | None = None
+        try:
+            client = connect(kubeconfig, self.context, user_agent=agent)
+            snapshot = await read_objects(client, Reading((), gate_pages=(SCHEDULER, API_SERVER)))
+            return self._observed(snapshot, configuration), client
+        except ClientError as error:
+            if client is not None:
+                await client.close()
+            raise cluster_error(error, self.kubeconfig, self.context) from error
+
+    @property
+    def title(self) -> str:
+        """The name of the cluster's context."""
+        from allot.client.errors import ClientError
+        from allot.client.kubeconfig import find_access
+
+        if self.context:
+            return self.context
+        try:
+            kubeconfig = chosen_kubeconfig(self.kubeconfig, self.context)
+            return find_access(kubeconfig, None).load().server
+        except ClientError:
+            return ""
+
+    def _observed(
+        self, snapshot: Snapshot, configuration: SchedulerConfiguration
+    ) -> ObservedCluster:
+        known = gates_of_cluster(snapshot, self._source, self.feature_gates, configuration.rules)
         notes = [known.assumption] if known.assumption else []
         if known.rules is RuleSet.V1_38 and self.rules is None:
             notes.append(BY_KUBERNETES)
-        cluster = ObservedCluster(
+        return ObservedCluster(
             snapshot,
             known.gates,
             known.rules,
@@ -92,11 +139,6 @@ class ClusterArguments:
             snapshot.time or datetime.now(UTC).replace(microsecond=0),
             (*notes, *snapshot.notes),
         )
-        try:
-            cluster = cluster.checked()
-        except UnreadableError as error:
-            raise CommandError(str(error)) from None
-        return cluster.with_inferred_nodes() if self.is_offline else cluster
 
     def _add_hardware(self, snapshot: Snapshot) -> None:
         for resource, obj in described_objects(self.hardware):

@@ -19,6 +19,8 @@ from allot.cli.cluster_options import ClusterOptions
 from allot.cli.cluster_waiting import WAIT_SECONDS, wait_until_settled
 from allot.cli.completers import complete_hardware
 from allot.cli.components import component_runner, set_up_logging
+from allot.cli.dashboard_address import DEFAULT_PORT
+from allot.cli.dashboard_process import DashboardProcess
 from allot.cli.data_directory import data_dir_option, occupied
 from allot.cli.detached import Announcer, Terminal, run_detached
 from allot.cli.driver_options import driver_options, driver_options_of
@@ -131,6 +133,12 @@ if TYPE_CHECKING:
 )
 @driver_options
 @audit_options
+@click.option(
+    "--dashboard-port",
+    type=click.IntRange(0, 65535),
+    help=f"The port of the dashboard; 0 takes a free one. Default: {DEFAULT_PORT}, or a free one.",
+)
+@click.option("--no-dashboard", is_flag=True, help="Serve no dashboard.")
 @click.option("--separate", is_flag=True, help="Run every component in a separate process.")
 @click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
 def up(
@@ -161,6 +169,8 @@ def up(
     audit_log_maxage: int,
     audit_log_maxbackup: int,
     audit_log_maxsize: int,
+    dashboard_port: int | None,
+    no_dashboard: bool,
     separate: bool,
     verbose: int,
 ) -> int:
@@ -204,11 +214,21 @@ def up(
     if plugin_dir is not None and no_nodes:
         raise CommandError("--plugin-dir needs simulated nodes: leave out --no-nodes")
     load_all(asked.hardware)  # says what is wrong
-    request = UpRequest(asked, objects, separate, merge_kubeconfig, detach or wait, wait, started)
+    page = DashboardRequest(dashboard_port, is_wanted=not no_dashboard)
+    request = UpRequest(
+        asked, objects, separate, merge_kubeconfig, detach or wait, wait, started, page
+    )
     if request.detach:
         return run_detached(data_dir, partial(_start, request))
     _start(request, Terminal())
     return EXIT_OK
+
+
+class DashboardRequest(NamedTuple):
+    """Whether a dashboard is served, and where; without a port, on any."""
+
+    port: int | None = None
+    is_wanted: bool = True
 
 
 class UpRequest(NamedTuple):
@@ -221,6 +241,7 @@ class UpRequest(NamedTuple):
     detach: bool
     wait: bool
     started: float
+    dashboard: DashboardRequest = DashboardRequest()
 
 
 def _of_clone(
@@ -292,7 +313,7 @@ async def _work(request: UpRequest, announcer: Announcer) -> None:
     announcer.progress(starting_line(asked))
     prepare = partial(_restore, request.objects.dumped, announcer)
     run = running_processes if request.separate else partial(_running_pair, announcer)
-    async with run(asked, prepare) as (url, client):
+    async with run(asked, prepare) as (url, client), AsyncExitStack() as stack:
         if request.objects.written:
             count = await apply_manifests(client, request.objects.written)
             announcer.progress(f"  {count} objects applied")
@@ -302,10 +323,24 @@ async def _work(request: UpRequest, announcer: Announcer) -> None:
             announcer.progress(f"  {merge_kubeconfig(asked.data_dir)}")
         problem = await wait_until_settled(client) if request.wait else ""
         facts = await read_facts(client)
+        page = _dashboard(request, stack)
         seconds = time.monotonic() - request.started
-        greeting = Greeting(asked, url, facts, seconds, request.detach, request.merge_kubeconfig)
+        greeting = Greeting(
+            asked, url, facts, seconds, request.detach, request.merge_kubeconfig, page
+        )
         announcer.ready(greeting.text(), problem)
         await asyncio.Event().wait()
+
+
+def _dashboard(request: UpRequest, stack: AsyncExitStack) -> str:
+    """Listen for viewers of the dashboard; its address, or an empty string without one."""
+    port, is_wanted = request.dashboard
+    if not is_wanted:
+        return ""
+    asked = request.cluster
+    page = DashboardProcess(asked.data_dir, port, asked.verbose)
+    stack.push_async_callback(page.stop)
+    return page.url
 
 
 async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Client) -> None:

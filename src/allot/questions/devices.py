@@ -13,24 +13,22 @@ unpublished a claim holds it, and no slice publishes it any more
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Final, NamedTuple
 
-from allot.allocation.allocated_devices import Ledger, shown_holder
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.explain.amounts import amount
 from allot.allocation.pools import CounterBudget, PoolId
 from allot.allocation.search.candidates import LazySelector
 from allot.allocation.taints import blocking_taints
 from allot.api.base import ApiObject, always
-from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.pool_status import PoolStatus
 from allot.api.quantity import Quantity
-from allot.api.slices import Device
+from allot.api.slices import Device, ResourceSlice
 from allot.client import resources
 from allot.controllers.pool_status import (
     CountedDevice,
@@ -42,8 +40,8 @@ from allot.controllers.pool_status import (
 )
 from allot.controllers.pool_status.partitions import counters_left
 from allot.features import DEVICE_TAINT_RULES
+from allot.questions.device_holders import DeviceHolders, Holder
 from allot.questions.observed_cluster import ObservedCluster
-from allot.scheduler.plugins.dynamic_resources.binding_conditions import examined_devices
 
 _MODEL_NAMES: Final = ("productName", "model", "product", "type", "profile")
 """Attributes that name what a device is, the most telling first."""
@@ -65,19 +63,6 @@ class DeviceUse(StrEnum):
 HELD_STATES: Final = frozenset(
     {DeviceUse.HELD, DeviceUse.SHARED, DeviceUse.WAITING, DeviceUse.UNPUBLISHED}
 )
-
-
-class Holder(ApiObject, frozen=True):
-    """A claim that holds a device or shares of it, and the pods that it is reserved for."""
-
-    claim: str = always(str)
-    pods: tuple[str, ...] = always(tuple)
-    consumed: dict[str, str] = always(dict)
-    """Capacity that its shares consume, by name."""
-    waits_for: tuple[str, ...] = ()
-    """Binding conditions that are not True yet."""
-    failure: str = ""
-    """A binding failure condition that is True."""
 
 
 class DeviceRow(ApiObject, frozen=True):
@@ -154,28 +139,43 @@ def list_devices(cluster: ObservedCluster, wanted: DeviceFilter = DeviceFilter()
 
 def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]:
     objects, gates = cluster.objects, cluster.gates
-    claims = _Claims(cluster)
+    claims = DeviceHolders(gates, objects.of(resources.RESOURCE_CLAIMS))
     selects = _selection(cluster, wanted.class_name)
     rules = objects.of(resources.DEVICE_TAINT_RULES) if DEVICE_TAINT_RULES in gates else ()
     slices = newest_slices(objects.of(resources.RESOURCE_SLICES), wanted.driver, wanted.pool)
     unpublished = claims.devices_held()
     rows: list[DeviceRow] = []
     for pool, published in slices.items():
-        census = pool_availability(pool, published, claims.ledger, rules)
-        status = pool_status(census, claims.ledger, None, gates)
-        problem = _problem(census, status)
-        left = counters_left(census)
-        for counted in census.devices:
+        for counted, row in pool_devices(pool, published, claims, rules):
             unpublished.pop(counted.id, None)
             if selects is None or selects(counted):
-                rows.append(_row(counted, census, claims, left, problem, rules))
+                rows.append(row())
     if wanted.class_name is None:
         rows += (
-            DeviceRow(*id_, state=DeviceUse.UNPUBLISHED, held_by=claims.holders(id_))
+            unpublished_row(id_, claims)
             for id_ in unpublished
             if wanted.driver in (None, id_.driver) and wanted.pool in (None, id_.pool)
         )
     yield from sorted(rows, key=lambda row: row.id)
+
+
+def pool_devices(
+    pool: PoolId,
+    slices: tuple[ResourceSlice, ...],
+    claims: DeviceHolders,
+    rules: Sequence[DeviceTaintRule],
+) -> Iterator[tuple[CountedDevice, Callable[[], DeviceRow]]]:
+    """The devices of a pool's newest slices, each with a function that makes its row."""
+    census = pool_availability(pool, slices, claims.ledger, rules)
+    problem = _problem(census, pool_status(census, claims.ledger, None, claims.ledger.gates))
+    left = counters_left(census)
+    for counted in census.devices:
+        yield counted, partial(_row, counted, census, claims, left, problem, rules)
+
+
+def unpublished_row(device: DeviceId, claims: DeviceHolders) -> DeviceRow:
+    """A device that claims hold and no slice publishes."""
+    return DeviceRow(*device, state=DeviceUse.UNPUBLISHED, held_by=claims.holders(device))
 
 
 def _problem(census: PoolAvailability, status: PoolStatus) -> str:
@@ -188,7 +188,7 @@ def _problem(census: PoolAvailability, status: PoolStatus) -> str:
 def _row(
     counted: CountedDevice,
     census: PoolAvailability,
-    claims: _Claims,
+    claims: DeviceHolders,
     left: CounterBudget,
     problem: str,
     rules: Sequence[DeviceTaintRule],
@@ -238,64 +238,6 @@ def _lacking_counters(device: Device, left: CounterBudget) -> tuple[str, ...]:
         for name, counter in use.counters.items()
         if left.get(use.counter_set, {}).get(name, 0) < counter.value.nanos
     )
-
-
-class _Claims:
-    """The claims of the cluster: what they hold, and for whom."""
-
-    def __init__(self, cluster: ObservedCluster) -> None:
-        self.ledger = Ledger(cluster.gates)
-        self._by_name: dict[str, ResourceClaim] = {}
-        for claim in cluster.objects.of(resources.RESOURCE_CLAIMS):
-            if claim.status.allocation is not None:
-                name = str(claim.key)
-                self._by_name[name] = claim
-                self.ledger.add(name, claim.status.allocation)
-
-    def devices_held(self) -> dict[DeviceId, None]:
-        return dict.fromkeys((*self.ledger.dedicated, *self.ledger.shared))
-
-    def holders(self, device: DeviceId) -> tuple[Holder, ...]:
-        names = dict.fromkeys(map(shown_holder, self.ledger.holders(device)))
-        return tuple(self._holder(self._by_name[name], device) for name in sorted(names))
-
-    def _holder(self, claim: ResourceClaim, device: DeviceId) -> Holder:
-        allocation = claim.status.allocation
-        assert allocation is not None
-        consumed: dict[str, Quantity] = {}
-        for result in allocation.devices.results:
-            if result.device_id == device:
-                for name, share in result.consumed_capacity.items():
-                    consumed[name] = consumed[name] + share if name in consumed else share
-        examined = [each for each in examined_devices(claim) if each.device.device_id == device]
-        failures = [each.failure for each in examined if each.failure is not None]
-        return Holder(
-            claim=str(claim.key),
-            pods=tuple(
-                f"{claim.metadata.namespace}/{consumer.name}"
-                for consumer in claim.status.reserved_for
-                if consumer.resource == "pods"
-            ),
-            consumed={name: str(total) for name, total in sorted(consumed.items())},
-            waits_for=() if failures else tuple(name for each in examined for name in each.lacking),
-            failure=failures[0].type if failures else "",
-        )
-
-    def remaining(self, id_: DeviceId, device: Device) -> dict[str, str]:
-        """The capacity that is left of a device that can be shared."""
-        if not device.allow_multiple_allocations:
-            return {}
-        consumed: Mapping[str, int] = self.ledger.consumed(id_, device.capacity.items())
-        is_taken = self.ledger.is_dedicated(id_)
-        return {
-            name: str(
-                amount(
-                    0 if is_taken else max(0, capacity.value.nanos - consumed.get(name, 0)),
-                    capacity.value,
-                )
-            )
-            for name, capacity in sorted(device.capacity.items())
-        }
 
 
 def _selection(

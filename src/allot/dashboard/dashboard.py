@@ -1,0 +1,264 @@
+"""The dashboard of one cluster: follows its source, keeps floor plan, figures and history, and tells viewers of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from allot.api.identities import DeviceId, ObjectKey
+from allot.client import resources
+from allot.client.resources import Resource
+from allot.dashboard import answers
+from allot.dashboard.answers import AskedChange
+from allot.dashboard.children import AnswerError, Children, encode
+from allot.dashboard.claim_log import ClaimLog
+from allot.dashboard.cluster_source import ClusterSource
+from allot.dashboard.figures import FigureCounter
+from allot.dashboard.floor_plan import STATES, FloorPlan
+from allot.dashboard.history import RecentHistory
+from allot.dashboard.object_details import claim_detail, device_detail, listed, pod_detail
+from allot.dashboard.viewers import Viewers, message
+from allot.driver.loading import profiles
+from allot.questions.observed_cluster import ObservedCluster, UnreadableError
+from allot.questions.workload_model import BY_KIND
+
+log = logging.getLogger(__name__)
+
+BATCH_SECONDS: Final = 0.1
+"""Changes within this time are one message."""
+UNWATCHED_BATCH_SECONDS: Final = 1.0
+"""The same while no page is open: history goes on."""
+FIGURE_SECONDS: Final = 1.0
+"""Figures are counted so often, if anything has changed."""
+PING_EVERY_SECONDS: Final = 5.0
+POOLS_AT_ONCE: Final = 500
+"""Pools in one message."""
+PENDING_SECONDS: Final = 20.0
+WHAT_IF_SECONDS: Final = 60.0
+EXPRESSION_SECONDS: Final = 15.0
+_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "Job"})
+
+
+class NodeFacts(msgspec.Struct, frozen=True, array_like=True):
+    """A node as the floor plan shows it."""
+
+    name: str
+    is_ready: bool
+    is_cordoned: bool
+
+
+class Dashboard:
+    """Everything that the page shows."""
+
+    def __init__(self, source: ClusterSource, clock: Callable[[], float] = time.time) -> None:
+        self.source = source
+        self.viewers = Viewers(self.everything)
+        self.floor = FloorPlan(source.gates)
+        self.history = RecentHistory(clock())
+        self._clock = clock
+        self._figures = FigureCounter(source.objects, clock)
+        self._claims = ClaimLog(clock)
+        self._children = Children()
+        self._changed = asyncio.Event()
+        self._nodes: dict[str, NodeFacts | None] = {}
+        """Nodes that have changed; None: gone."""
+        self._revision = 0
+        """Increases with each change of an object."""
+        self._pending: tuple[int, bytes] | None = None
+        self._pending_lock = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        for listener in (self.floor.changed, self._figures.changed, self._claims.changed):
+            source.add_listener(listener)
+        source.add_listener(self._object_changed)
+
+    async def start(self) -> None:
+        """Returns when all objects are known; `ClientError` if the cluster does not answer."""
+        await self.source.start()
+        self.refresh()
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="dashboard: changes"),
+            asyncio.create_task(self._count(), name="dashboard: figures"),
+            asyncio.create_task(self._ping(), name="dashboard: connection"),
+        ]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.source.stop()
+
+    # --- changes ---
+
+    def _object_changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
+        self._revision += 1
+        if resource is resources.NODES:
+            node = new if new is not None else old
+            self._nodes[node.metadata.name] = _facts(new) if new is not None else None
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(BATCH_SECONDS if self.viewers else UNWATCHED_BATCH_SECONDS)
+            self._changed.clear()
+            try:
+                self.refresh()
+            except Exception:
+                log.exception("the floor plan could not be updated")
+
+    async def _count(self) -> None:
+        counted = -1
+        while True:
+            if counted != self._revision:
+                counted = self._revision
+                figures = self._figures.now()
+                self.history.record_figures(figures)
+                self.viewers.send("figures", {"revision": counted, "figures": figures})
+            await asyncio.sleep(FIGURE_SECONDS)
+
+    def refresh(self) -> None:
+        """Take the changes since the last time, and tell viewers."""
+        now = self._clock()
+        change = self.floor.refresh()
+        nodes, self._nodes = self._nodes, {}
+        if change:
+            self.history.record(change, now)
+        if change or nodes:
+            told = {
+                "at": now,
+                "pools": change.pools,
+                "gone": change.gone,
+                "cells": change.cells,
+                "nodes": list(nodes.items()),
+            }
+            self.viewers.send("change", told)
+
+    async def _ping(self) -> None:
+        while True:
+            await asyncio.sleep(PING_EVERY_SECONDS)
+            if self.viewers:
+                before = self.source.problem
+                await self.source.ping()
+                if self.source.problem != before:
+                    self.viewers.send("status", self._status())
+
+    def everything(self) -> Iterator[bytes]:
+        """The messages for a new viewer."""
+        yield message("status", self._status())
+        nodes = [
+            (node.metadata.name, _facts(node)) for node in self.source.objects.of(resources.NODES)
+        ]
+        yield message("begin", {"states": STATES, "nodes": nodes})
+        pools = list(self.floor.plans())
+        for first in range(0, len(pools), POOLS_AT_ONCE):
+            yield message("change", {"pools": pools[first : first + POOLS_AT_ONCE]})
+        yield message("ready", {"at": self._clock()})
+        figures = self._figures.now()
+        yield message("figures", {"revision": self._revision, "figures": figures})
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "title": self.source.title,
+            "namespace": self.source.namespace,
+            "problem": self.source.problem,
+            "notes": self.source.notes,
+            "begins": self.history.begins_at,
+        }
+
+    # --- questions ---
+
+    async def pending(self) -> bytes:
+        """The pending pods by cause; computed again only if something has changed."""
+        async with self._pending_lock:
+            if self._pending is None or self._pending[0] != self._revision:
+                revision, cluster = self._revision, self._observed()
+                found = await self._children.answer(
+                    lambda: answers.pending(cluster), PENDING_SECONDS
+                )
+                self._pending = revision, found
+            return self._pending[1]
+
+    async def explain(self, kind: str, key: ObjectKey) -> bytes:
+        cluster = self._observed()
+        return await self._children.answer(
+            lambda: answers.explain(cluster, self.floor, kind, key), PENDING_SECONDS
+        )
+
+    async def what_if(self, changes: list[AskedChange]) -> bytes:
+        cluster, namespace = self._observed(), self.source.namespace
+        return await self._children.answer(
+            lambda: answers.what_if(cluster, self.floor, changes, namespace), WHAT_IF_SECONDS
+        )
+
+    async def try_expression(self, expression: str, *, is_derived: bool) -> bytes:
+        cluster = self._observed()
+        return await self._children.answer(
+            lambda: answers.try_expression(cluster, self.floor, expression, is_derived=is_derived),
+            EXPRESSION_SECONDS,
+        )
+
+    def _observed(self) -> ObservedCluster:
+        try:
+            return self.source.observed()
+        except UnreadableError as error:
+            raise AnswerError(str(error)) from None
+
+    # --- details ---
+
+    def device(self, device: DeviceId) -> bytes | None:
+        found = device_detail(self.floor, device)
+        if found is None:
+            return None
+        number = found["number"]
+        changes = self.history.of_device(number) if number is not None else ()
+        return encode(found | {"history": changes, "begins": self.history.begins_at})
+
+    async def claim(self, key: ObjectKey) -> bytes | None:
+        events = await self.source.events_about("ResourceClaim", *key)
+        found = claim_detail(self.source.objects, key, self._claims.of(key), events)
+        return None if found is None else encode(found)
+
+    async def pod(self, key: ObjectKey) -> bytes | None:
+        events = await self.source.events_about("Pod", *key)
+        found = pod_detail(self.source.objects, key, events)
+        return None if found is None else encode(found)
+
+    def objects(self, kind: str, search: str, state: str, page: int) -> bytes:
+        return encode(listed(self.source.objects, kind, search.lower(), state, page))
+
+    def choices(self) -> bytes:
+        """What the what-if form offers: profiles of hardware, nodes, and workloads that can be scaled."""
+        workloads = [
+            (f"{kind.kind.lower()}/{obj.key.namespace}/{obj.key.name}", _replicas(obj))
+            for kind in BY_KIND.values()
+            if kind.kind in _WORKLOADS
+            for obj in self.source.objects.of(kind)
+        ]
+        nodes = sorted(node.metadata.name for node in self.source.objects.of(resources.NODES))
+        return encode({"profiles": profiles(), "nodes": nodes, "workloads": sorted(workloads)})
+
+    def recorded_figures(self) -> bytes:
+        return encode({"begins": self.history.begins_at, "figures": self.history.figures()})
+
+    def floor_at(self, at: float) -> bytes:
+        return encode(self.history.floor_at(at))
+
+
+def _facts(node: Any) -> NodeFacts:
+    ready = any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in node.get("status", "conditions", default=())
+    )
+    has_conditions = bool(node.get("status", "conditions", default=()))
+    cordoned = bool(node.get("spec", "unschedulable", default=False))
+    return NodeFacts(node.metadata.name, ready or not has_conditions, cordoned)
+
+
+def _replicas(workload: Any) -> int:
+    field = "parallelism" if workload.kind == "Job" else "replicas"
+    return int(workload.get("spec", field, default=1))

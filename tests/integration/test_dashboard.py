@@ -1,0 +1,335 @@
+"""The dashboard in a real browser, in front of `allot up`: what is seen changes with the cluster."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.acceptance.runner.rest import RestClient
+from tests.acceptance.server_process import PROGRAM
+from tests.integration.browser import BrowserPage, needs_chromium, opened
+
+pytestmark = [needs_chromium, pytest.mark.timeout(600)]
+
+MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+VIEWS = {
+    "#/floor": "Devices by state",
+    "#/pending": "Pending",
+    "#/objects": "Claims and pods",
+    "#/objects?kind=claims": "Claims and pods",
+    "#/what-if": "What if",
+    "#/time": "Over time",
+    "#/cel": "CEL playground",
+    "#/device/gpu.example.com/gpu-server-0/gpu-0": "gpu-0",
+}
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class RunningCluster(NamedTuple):
+    """An `allot up` and its dashboard."""
+
+    client: RestClient
+    url: str
+
+    def create(self, path: str, body: dict[str, Any]) -> None:
+        answer = self.client.request("POST", path, body=body)
+        assert answer.code == 201, answer
+
+    def delete(self, path: str) -> None:
+        self.client.request("DELETE", path)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    directory = tmp_path_factory.mktemp("dashboard") / "cluster"
+    where = ["--data-dir", str(directory), "--port", "0", "--dashboard-port", "0"]
+    command = [*PROGRAM, "up", *where, "--hardware", "gpu-server=2", "--storage", "memory"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = []
+        try:
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith("Ctrl-C"):
+                    break
+            address = re.search(r"Dashboard: (\S+)", "".join(said))
+            assert address is not None, said
+            client = RestClient.from_kubeconfig(directory / "kubeconfig")
+            yield RunningCluster(client, address[1])
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def browser(cluster: RunningCluster) -> Iterator[BrowserPage]:
+    with opened(cluster.url) as page:
+        page.wait_ready()
+        yield page
+
+
+@pytest.fixture
+def page(browser: BrowserPage) -> Iterator[BrowserPage]:
+    """The page, at its start; nothing goes wrong on it during a test."""
+    browser.problems.clear()
+    browser.expected = ()
+    browser.page.set_viewport_size({"width": 1600, "height": 1000})
+    browser.open("#/floor")
+    yield browser
+    browser.check()
+
+
+def a_claim(name: str, count: int = 1) -> dict[str, Any]:
+    exactly = {"deviceClassName": "gpu.example.com", "count": count}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}},
+    }
+
+
+def a_pod(name: str, claim: str, **annotations: str) -> dict[str, Any]:
+    resources = {"claims": [{"name": "gpus"}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "containers": [{"name": "c", "image": "example.com/i", "resources": resources}],
+            "resourceClaims": [{"name": "gpus", "resourceClaimName": claim}],
+        },
+    }
+
+
+@pytest.fixture
+def trainer(cluster: RunningCluster) -> Iterator[None]:
+    """A pod that holds two GPUs."""
+    cluster.create(CLAIMS, a_claim("two", 2))
+    cluster.create(PODS, a_pod("trainer", "two"))
+    yield
+    cluster.delete(f"{PODS}/trainer")
+    cluster.delete(f"{CLAIMS}/two")
+
+
+def held(page: BrowserPage, count: int) -> None:
+    page.wait(
+        f"[...allot.floor.devices.values()].filter(each => each.state === 'held').length === {count}"
+    )
+
+
+def test_the_floor_plan_changes_with_the_cluster(
+    cluster: RunningCluster, page: BrowserPage
+) -> None:
+    held(page, 0)
+    drawn = page.page.evaluate("allot.plan.canvas.toDataURL()")
+
+    cluster.create(CLAIMS, a_claim("four", 4))
+    cluster.create(PODS, a_pod("worker", "four"))
+    held(page, 4)
+    page.wait("allot.plan.drawn.count > 1")
+    page.wait_for_text("held", "a claim holds it")
+    assert page.page.evaluate("allot.plan.canvas.toDataURL()") != drawn
+    cluster.delete(f"{PODS}/worker")
+    cluster.delete(f"{CLAIMS}/four")
+    held(page, 0)
+
+
+@pytest.mark.usefixtures("trainer")
+def test_from_a_pod_to_its_claim_and_device_and_back(page: BrowserPage) -> None:
+    held(page, 2)
+    page.open("#/objects")
+    page.page.click("text=default/trainer")
+    page.wait_for_text("Pod, ", "request gpus", "bound")
+    page.page.click(".entry a")
+    page.wait_for_text("Claim, reserved", "claim created", "allocated", "bound")
+    page.wait("allot.plan.lit && allot.plan.lit.size === 2")
+    page.page.click(".devices a")
+    page.wait_for_text("H100: held", "Attributes", "80 GiB", "default/two")
+    page.page.click(".holders a")
+    page.wait_for_text("Claim, reserved")
+
+
+def test_pending_pods_light_up_the_devices_concerned(
+    cluster: RunningCluster, page: BrowserPage
+) -> None:
+    cluster.create(CLAIMS, a_claim("nine", 9))
+    cluster.create(PODS, a_pod("greedy", "nine"))
+    try:
+        page.wait("document.querySelector('#tabs .badge')")
+        page.open("#/pending")
+        page.wait_for_text("1 pod without a node", "pod/default/greedy")
+        page.page.click(".cause > button")
+        page.wait_for_text("For example")
+        page.wait_for_text("pod default/greedy")
+    finally:
+        cluster.delete(f"{PODS}/greedy")
+        cluster.delete(f"{CLAIMS}/nine")
+    page.wait_for_text("No pod waits for a node")
+
+
+@pytest.mark.usefixtures("trainer")
+def test_what_if_changes_nothing(cluster: RunningCluster, page: BrowserPage) -> None:
+    held(page, 2)
+    page.open("#/what-if")
+    page.page.wait_for_selector("[data-key=profile] option")
+    page.page.select_option("[data-key=profile]", "gpu-server")
+    page.page.fill("[data-key=nodes]", "3")
+    page.page.click("[data-key=submit]")
+    page.wait_for_text("Add hardware: gpu-server=3", "devices different")
+    page.wait("allot.plan.shown !== allot.floor")
+    assert sum(name.startswith("gpu-server-new") for name in page.states()) == 36
+    page.page.click("[data-key=Before]")
+    page.wait("allot.plan.shown === allot.floor")
+    nodes = cluster.client.request("GET", "/api/v1/nodes").body["items"]
+    assert len(nodes) == 2
+
+    page.page.select_option("[data-key=kind]", "drain")
+    page.page.fill("[data-key=drain]", "nowhere")
+    page.expected = ("422",)
+    page.page.click("[data-key=submit]")
+    page.wait_for_text("no Node nowhere")
+
+
+def test_history_is_played(cluster: RunningCluster, page: BrowserPage) -> None:
+    held(page, 0)
+    before = page.page.evaluate("Date.now() / 1000")
+    cluster.create(CLAIMS, a_claim("past"))
+    cluster.create(PODS, a_pod("past", "past"))
+    held(page, 1)
+    during = page.page.evaluate("Date.now() / 1000")
+    cluster.delete(f"{PODS}/past")
+    cluster.delete(f"{CLAIMS}/past")
+    held(page, 0)
+
+    page.open(f"#/time?at={during}")
+    page.wait("[...allot.plan.shown.devices.values()].some(each => each.state === 'held')")
+    page.wait_for_text("The floor plan at", where="#plan")
+    page.open(f"#/time?at={before}")
+    page.wait("[...allot.plan.shown.devices.values()].every(each => each.state === 'free')")
+    page.wait_for_text("Utilisation and fragmentation", "Pods pending, by cause")
+    page.page.click("text=Now")
+    page.wait("allot.plan.shown === allot.floor")
+
+
+def test_expressions_as_one_types(page: BrowserPage) -> None:
+    page.open("#/cel")
+    editor = page.page.locator("[data-key=editor]")
+    editor.fill('device.driver == "nic.example.com"')
+    page.wait_for_text("Type bool", "8 devices", "16 devices")
+    page.wait("allot.plan.lit && allot.plan.lit.size === 8")
+    editor.fill("device.drivr")
+    page.wait_for_text("undefined field 'drivr'", "^", "did you mean driver?")
+    page.wait("allot.plan.lit === null")
+
+
+def test_keyboard_search_and_list(page: BrowserPage) -> None:
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("gpu-server-1 h100")
+    page.wait_for_text("8 devices", where="#plan")
+    page.page.keyboard.press("Escape")
+    page.page.focus(".scroller")
+    page.page.keyboard.press("ArrowRight")
+    page.page.keyboard.press("ArrowRight")
+    page.wait_for_text("gpu-1, H100 on gpu-server-0: free", where="#live")
+    page.page.keyboard.press("Enter")
+    page.wait_for_text("gpu-1", "Attributes")
+    page.page.click("text=List")
+    page.wait_for_text("24 in all", where="#plan")
+    page.page.click("text=List")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1600])
+def test_every_view_fits_and_is_accessible(page: BrowserPage, theme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.page.set_viewport_size({"width": width, "height": 900})
+    page.page.evaluate("theme => allot.setTheme(theme)", theme)
+    for address, title in VIEWS.items():
+        page.open(address)
+        page.wait_for_text(title)
+        page.wait("!document.querySelector('#panel').innerText.includes('Loading …')")
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= width, address
+        found = axe.run(page.page)
+        broken = [
+            (each["id"], [node["html"] for node in each["nodes"]][:3])
+            for each in found.response["violations"]
+        ]
+        assert broken == [], address
+
+
+def test_markup_and_long_names_are_text(cluster: RunningCluster, page: BrowserPage) -> None:
+    """API objects cannot have such names; the server's messages can have any string."""
+    change = {
+        "pools": [{
+            "number": 999, "driver": MARKUP, "pool": "p" * 10_000, "node": MARKUP,
+            "places": [[999_999, MARKUP + "n" * 10_000, MARKUP, "", "", 100]],
+            "cells": [[1, 100, 0, [[f"{MARKUP}/{MARKUP}", MARKUP]]]],
+        }]
+    }  # fmt: skip
+    page.page.evaluate("change => allot.change(change)", change)
+    page.page.evaluate("markup => { allot.status = {...allot.status, notes: [markup]}; }", MARKUP)
+    page.page.evaluate("allot.view.on('status')")
+    page.wait_for_text(MARKUP)
+    page.page.click("text=List")
+    page.wait_for_text(MARKUP, where="#plan")
+    page.page.click("text=List")
+    assert page.page.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 1600
+    page.page.evaluate("allot.change({gone: [999]})")
+
+
+def test_the_token_is_needed(cluster: RunningCluster) -> None:
+    with opened(cluster.url.partition("?")[0] + "?token=wrong") as page:
+        assert "needs its token" in page.page.evaluate("document.body.innerText")
+        assert page.page.evaluate("document.cookie") == ""
+
+
+@pytest.mark.usefixtures("trainer")
+def test_an_object_that_is_deleted_while_it_is_shown(
+    cluster: RunningCluster, page: BrowserPage
+) -> None:
+    page.expected = ("404",)
+    page.open("#/claim/default/two")
+    page.wait_for_text("Claim, reserved")
+    cluster.delete(f"{PODS}/trainer")
+    cluster.delete(f"{CLAIMS}/two")
+    page.wait_for_text("Claim, deleted", "released", "deleted")
+    page.open("#/pod/default/trainer")
+    page.wait_for_text("This pod does not exist")
+
+
+def test_the_cluster_is_gone_and_comes_back(tmp_path: Path) -> None:
+    from allot.testing.processes import ApiServerProcess
+
+    with ApiServerProcess(tmp_path / "server") as server:
+        command = [
+            *PROGRAM,
+            "dashboard",
+            "--kubeconfig",
+            str(server.kubeconfig),
+            "--no-open",
+            "--port",
+            "0",
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                url = process.stdout.readline().split()[1]
+                with opened(url) as page:
+                    page.wait_ready()
+                    server.kill()
+                    page.wait_for_text("may be outdated", where="#banner")
+                    server.start()
+                    page.wait("document.querySelector('#banner').hidden")
+                    page.wait_for_text("live", where="#connection")
+                    page.check()
+            finally:
+                process.terminate()
+                process.wait(60)

@@ -53,9 +53,13 @@ def test_bounds(replicas: int, wanted: Decision) -> None:
 def test_a_workload_is_kept_within_bounds_and_metrics_are_missing() -> None:
     with VirtualTimeCluster(ClusterSettings(has_nodes=False)) as cluster:
         cluster.apply(DEPLOYMENT, AUTOSCALER)
-        cluster.wait_for("deployments", "web", lambda found: found["spec"]["replicas"] == 2)
+        cluster.wait_for(
+            "deployments", "web", lambda found: found is not None and found["spec"]["replicas"] == 2
+        )
         cluster.advance(20)
-        status = cluster.get("horizontalpodautoscalers", "web")["status"]
+        autoscaler = cluster.get("horizontalpodautoscalers", "web")
+        assert autoscaler is not None
+        status = autoscaler["status"]
 
         assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 2)
         reasons = {each["type"]: each["reason"] for each in status["conditions"]}

@@ -167,7 +167,7 @@ def _by_pool(devices: DeviceList) -> Metric:
 
 
 def _add_states(
-    family: GaugeMetricFamily, counts: Counter[tuple[tuple[str, ...], DeviceUse]]
+    family: GaugeMetricFamily, counts: Counter[tuple[tuple[str, str], DeviceUse]]
 ) -> None:
     """States that occur, and those that are always shown."""
     for labels in sorted({labels for labels, _ in counts}):

@@ -8,6 +8,7 @@ import pytest
 
 from allot.api.identities import ObjectKey
 from allot.client import resources
+from allot.client.resources import Resource
 from allot.dashboard import answers
 from allot.dashboard.answers import AskedChange
 from allot.dashboard.children import AnswerError, encode
@@ -30,7 +31,8 @@ SLICE = a_slice(a_device("a", {"model": "H100"}), a_device("b", {"model": "A100"
 
 def a_floor(cluster: ObservedCluster) -> FloorPlan:
     floor = FloorPlan(cluster.gates)
-    for resource in (resources.RESOURCE_SLICES, resources.RESOURCE_CLAIMS):
+    watched: tuple[Resource[Any], ...] = (resources.RESOURCE_SLICES, resources.RESOURCE_CLAIMS)
+    for resource in watched:
         for obj in cluster.objects.of(resource):
             floor.changed(resource, None, obj)
     floor.refresh()

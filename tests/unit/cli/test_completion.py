@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_options() -> None:
-    assert completed("ex") == ["explain"]
+    assert completed("exp") == ["explain", "exporter"]
     assert "--kubeconfig" in completed("status", "--kube")
     assert completed("completion", "b") == ["bash"]
     assert completed("demo", "50") == ["5075", "5007"]

@@ -29,7 +29,7 @@ def stateful_set(policy: str, strategy: str) -> dict[str, Any]:
         ("Deployment", deployment(maxSurge="25%", maxUnavailable="25%"), []),
         ("Deployment", deployment("Recreate"), []),
         ("Deployment", deployment("Recreate", maxSurge=1), ["strategy.rollingUpdate"]),
-        ("Deployment", deployment("Sideways"), ["strategy.type"]),
+        ("Deployment", deployment("Sideways"), ["strategy"]),
         (
             "Deployment",
             deployment(maxSurge="0%", maxUnavailable=0),

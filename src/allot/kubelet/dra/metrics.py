@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -52,15 +52,17 @@ class DraMetrics:
         """Histograms by their labels: to look them up takes longer than to observe."""
 
     def operation(self, name: str, seconds: float, *, is_error: bool) -> None:
-        self._observe(self._operations, (name, str(is_error).lower()), seconds)
+        self._observe(self._operations.labels, (name, str(is_error).lower()), seconds)
 
     def call(self, driver: str, method: str, code: str, seconds: float) -> None:
-        self._observe(self._calls, (driver, method, code), seconds)
+        self._observe(self._calls.labels, (driver, method, code), seconds)
 
-    def _observe(self, metric: Histogram, labels: tuple[str, ...], seconds: float) -> None:
+    def _observe(
+        self, find: Callable[..., Histogram], labels: tuple[str, ...], seconds: float
+    ) -> None:
         observed = self._observed.get(labels)
         if observed is None:
-            observed = self._observed[labels] = metric.labels(*labels)
+            observed = self._observed[labels] = find(*labels)
         observed.observe(seconds)
 
     def prepare_skipped(self, driver: str) -> None:

@@ -21,7 +21,13 @@ MERGE: Final = "application/merge-patch+json"
     [
         pytest.param("PATCH", "p", {"metadata": {"labels": {"a": "b"}}}, 1, id="pod"),
         pytest.param("PATCH", "p/status", {"status": {"message": "a"}}, 0, id="status"),
-        pytest.param("POST", "p/binding", {"target": {"kind": "Node", "name": "n"}}, 0, id="bind"),
+        pytest.param(
+            "POST",
+            "p/binding",
+            {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}},
+            0,
+            id="bind",
+        ),
     ],
 )
 def test_they_are_added_once(

@@ -489,8 +489,8 @@ def test_create_is_validated(kind: str, data: dict[str, Any], problems: list[str
             {"roleRef": {"kind": "Role", "name": "b"}},
             [
                 (
-                    'roleRef: Invalid value: {"kind":"Role","name":"b",'
-                    '"apiGroup":"rbac.authorization.k8s.io"}: field is immutable'
+                    'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io",'
+                    '"Kind":"Role","Name":"b"}: field is immutable'
                 )
             ],
             id="role-reference",

@@ -209,6 +209,7 @@ def test_replica_set_counts() -> None:
         "readyReplicas": 2,
         "availableReplicas": 1,
         "observedGeneration": 3,
+        "terminatingReplicas": None,
         "conditions": None,
     }
 

@@ -32,8 +32,10 @@ TOKEN: Final = "bench"  # noqa: S105 - of a server that lives as long as the ben
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 PODS: Final = "/api/v1/namespaces/default/pods"
 CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/default/events"
 JSON: Final = b"application/json"
 MERGE: Final = b"application/merge-patch+json"
+STRATEGIC: Final = b"application/strategic-merge-patch+json"
 BINDING: Final = {
     "metadata": {"name": "bench"},
     "roleRef": {
@@ -116,6 +118,45 @@ def patching(path: str) -> Maker:
     return patch
 
 
+RESULT: Final = {"request": "gpu", "driver": "gpu.example.com", "pool": "n", "device": "d"}
+
+
+def claim_update(number: int) -> Request:
+    metadata = {"name": "first", "finalizers": [f"example.com/{number}"]}
+    body = {"metadata": metadata, "spec": CLAIM["spec"]}
+    return Request("PUT", f"{CLAIMS}/first", json.dumps(body).encode())
+
+
+def claim_status_update(number: int) -> Request:
+    status = {
+        "allocation": {"devices": {"results": [RESULT]}},
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": str(number)}],
+    }
+    body = {"metadata": {"name": "first"}, "spec": CLAIM["spec"], "status": status}
+    return Request("PUT", f"{CLAIMS}/first/status", json.dumps(body).encode())
+
+
+def pod_status_patch(number: int) -> Request:
+    condition = {"type": "PodScheduled", "status": "False", "message": str(number)}
+    body = json.dumps({"status": {"conditions": [condition]}}).encode()
+    return Request("PATCH", f"{PODS}/first/status", body, STRATEGIC)
+
+
+def event(number: int) -> Request:
+    body = {
+        "metadata": {"name": f"first.{number}", "namespace": "default"},
+        "type": "Normal",
+        "reason": "Scheduled",
+        "eventTime": "2026-01-01T00:00:00.123456Z",
+        "action": "Binding",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "first"},
+        "note": "Successfully assigned default/first to n",
+        "reportingController": "default-scheduler",
+        "reportingInstance": "default-scheduler-vm",
+    }
+    return Request("POST", EVENTS, json.dumps(body).encode())
+
+
 WORK: Final[dict[str, Maker]] = {
     "get a ConfigMap": lambda _: Request("GET", f"{MAPS}/first"),
     "get a claim": lambda _: Request("GET", f"{CLAIMS}/first"),
@@ -125,6 +166,10 @@ WORK: Final[dict[str, Maker]] = {
     "merge patch of a ConfigMap": patching(f"{MAPS}/first"),
     "merge patch of a claim": patching(f"{CLAIMS}/first"),
     "merge patch of a pod": patching(f"{PODS}/first"),
+    "update of a claim": claim_update,
+    "status update of a claim": claim_status_update,
+    "status patch of a pod": pod_status_patch,
+    "create an event": event,
 }
 
 

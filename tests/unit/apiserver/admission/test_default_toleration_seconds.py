@@ -13,6 +13,7 @@ from allot.testing.servers import LocalServer
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 POD: Final = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": "i"}]}}
+BINDING: Final = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
 MERGE: Final = "application/merge-patch+json"
 
 
@@ -21,13 +22,7 @@ MERGE: Final = "application/merge-patch+json"
     [
         pytest.param("PATCH", "p", {"metadata": {"labels": {"a": "b"}}}, 1, id="pod"),
         pytest.param("PATCH", "p/status", {"status": {"message": "a"}}, 0, id="status"),
-        pytest.param(
-            "POST",
-            "p/binding",
-            {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}},
-            0,
-            id="bind",
-        ),
+        pytest.param("POST", "p/binding", BINDING, 0, id="bind"),
     ],
 )
 def test_they_are_added_once(

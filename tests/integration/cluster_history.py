@@ -241,7 +241,7 @@ def _unsettled_deployments(
 async def orphans(server: LocalServer) -> list[str]:
     """All objects, of whatever kind, with an owner that is not there."""
     objects = [obj async for obj in _every_object(server)]
-    uids = {obj["metadata"]["uid"] for obj in objects}
+    uids = {obj["metadata"].get("uid") for obj in objects}
     return [
         f"{obj.get('kind')} {_name(obj)}"
         for obj in objects

@@ -384,7 +384,7 @@ class EventRecorder:
             await self._wake.wait()
 
     def _next(self) -> _Series | None:
-        """The next event to write; None if no event is left that cannot wait."""
+        """The next event to write; None if no event is queued, or all can wait."""
         if self._queue:
             return self._queue.popleft()
         if not self._routine or self._can_wait(self._routine[0]):

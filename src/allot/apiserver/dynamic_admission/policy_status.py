@@ -78,4 +78,4 @@ class PolicyStatus:
         info = RequestInfo(Caller(USER, {}, lambda _: True), "v1", "update", subresource="status")
         update = Update(checked, pipeline_for(self._policies).update_status)
         key = ObjectKey("", policy.metadata.name)
-        await self._objects.update(self._policies, key, update, info)
+        await self._objects.update(self._policies, key, (update, info))

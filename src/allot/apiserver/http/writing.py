@@ -87,14 +87,13 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
-        more: tuple[RequestedUpdate, ...] = ()
+        updates = [self._update_of(read.object, request, target, options)]
         if target.subresource is None and request.header(WITH_STATUS):
             status = self._status_of(target, request)
-            more = (self._update_of(read.object, request, status, options),)
-        update, info = self._update_of(read.object, request, target, options)
+            updates.append(self._update_of(read.object, request, status, options))
         key = ObjectKey(target.namespace, target.name)
         try:
-            written = await self._objects.update(target.resource, key, update, info, *more)
+            written = await self._objects.update(target.resource, key, *updates)
         except ApiError as error:
             error.warnings[:0] = read.warnings
             raise
@@ -106,7 +105,7 @@ class WriteHandlers:
         """The replacement of an object, or of its status."""
         update = Update(lambda _old, _request: new, _pipeline_step(target))
         info = self.request_info(request, target, "update", options)
-        return RequestedUpdate(tracked(update, request, target), info)
+        return tracked(update, request, target), info
 
     def _status_of(self, target: Target, request: ApiRequest) -> Target:
         """The status of an object; 403 unless the user may update it, 404 if the kind has none."""
@@ -232,7 +231,7 @@ class WriteHandlers:
     ) -> Written:
         key = ObjectKey(target.namespace, target.name)
         info = self.request_info(request, target, verb, options)
-        return await self._objects.update(target.resource, key, update, info)
+        return await self._objects.update(target.resource, key, (update, info))
 
     def request_info(
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions

@@ -81,21 +81,8 @@ class Written(NamedTuple):
         return self._replace(warnings=[*first, *self.warnings]) if first else self
 
 
-class RequestedUpdate(NamedTuple):
-    """An update, and the request that it is part of."""
-
-    update: Update
-    info: RequestInfo
-
-
-class _AdmittedUpdate(NamedTuple):
-    """What an update makes of an object, before it is stored."""
-
-    object: Any
-    operations: tuple[Operation, ...]
-    """To be stored in the same transaction."""
-    warnings: list[str]
-    gone: bool
+RequestedUpdate = tuple[Update, RequestInfo]
+"""An update, and the request that it is part of."""
 
 
 class ObjectStore:
@@ -263,17 +250,17 @@ class ObjectStore:
         self,
         resource: Resource,
         key: ObjectKey,
-        update: Update,
-        info: RequestInfo,
-        *more: RequestedUpdate,
+        *updates: RequestedUpdate,
     ) -> Written:
-        """Replace an object by what `update` makes of it, starting over after a write conflict.
+        """Replace an object by what an update makes of it, starting over after a write conflict.
 
-        Of `more` updates each applies to the result of the one before. They are stored together, or not at all.
+        Of several updates each applies to the result of the one before. They are stored together, or not at all.
         """
-        updates = (RequestedUpdate(update, info), *more)
         attempt = partial(self._try_update, resource, key, updates)
-        if any(self._admission.calls_webhooks("update", resource, each.info) for each in updates):
+        calls_webhooks = False
+        for _, info in updates:
+            calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
+        if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
             return await self._retry_on_conflict(resource, key, attempt)
         lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
@@ -309,16 +296,26 @@ class ObjectStore:
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         stored_size = len(stored.entry.value)
-        info = updates[0].info
-        step = _AdmittedUpdate(stored.object, (), [], gone=False)
-        for each in updates:
-            request = self._request(each.info, key.namespace, home, stored_size)
-            attributes = AdmissionAttributes("update", resource, key, None, step.object, each.info)
-            step = await self._admitted(attributes, each.update, request, step)
-            if step.gone:
+        new, gone = stored.object, False
+        warnings: list[str] = []
+        operations: tuple[Operation, ...] = ()
+        for update, info in updates:
+            request = self._request(info, key.namespace, home, stored_size)
+            size = info.size + stored_size
+            old = new
+            attributes = AdmissionAttributes("update", resource, key, None, old, info)
+            new, noted = await self._updated(attributes, update, request, size)
+            begun = await self._hooks.begin(attributes._replace(new=new))
+            new = _with_known_times(begun.object, old, codec)
+            gone = deletion.is_finished(new)
+            attributes = attributes._replace(new=new, is_removal=gone)
+            admitted = await self._admission.validate(attributes)
+            charged = await self._admission.charge(attributes)
+            operations += (*begun.operations, *admitted.operations, *charged.operations)
+            warnings += (*noted, *admitted.warnings)
+            if gone:
                 break
-        new, operations, warnings, gone = step
-        body = await self._encoded(codec, new, info.size + stored_size)
+        body = await self._encoded(codec, new, size)
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(stored, warnings)
         if info.dry_run:
@@ -337,32 +334,6 @@ class ObjectStore:
         if gone:
             return Written(StoredObject(entry, codec), warnings, gone)
         return Written(self._caches.written(resource, entry, new), warnings)
-
-    async def _admitted(
-        self,
-        attributes: AdmissionAttributes,
-        update: Update,
-        request: WriteRequest,
-        before: _AdmittedUpdate,
-    ) -> _AdmittedUpdate:
-        """The outcome of an update after that of those before it."""
-        old, codec = attributes.old, storage_codec(attributes.resource)
-        size = attributes.info.size + request.stored_size
-        new, warnings = await self._updated(attributes, update, request, size)
-        begun = await self._hooks.begin(attributes._replace(new=new))
-        new = _with_known_times(begun.object, old, codec)
-        gone = deletion.is_finished(new)
-        attributes = attributes._replace(new=new, is_removal=gone)
-        admitted = await self._admission.validate(attributes)
-        charged = await self._admission.charge(attributes)
-        operations = (
-            *before.operations,
-            *begun.operations,
-            *admitted.operations,
-            *charged.operations,
-        )
-        warnings = [*before.warnings, *warnings, *admitted.warnings]
-        return _AdmittedUpdate(new, operations, warnings, gone)
 
     async def _updated(
         self,

@@ -83,12 +83,23 @@ class PartDefaults:
     """
 
     def __init__(self, steps: Mapping[str, Step]) -> None:
+        self._steps = steps
         self._fill = {part: _Memory(step) for part, step in steps.items()}
+
+    def after(self, step_of: Callable[[str], Step]) -> PartDefaults:
+        """The same, after another step for each part."""
+        return PartDefaults(
+            {part: _in_sequence(step_of(part), step) for part, step in self._steps.items()}
+        )
 
     def __call__(self, data: Data) -> Data:
         for part, fill in self._fill.items():
             data = change(data, part, fill)
         return data
+
+
+def _in_sequence(first: Step, second: Step) -> Step:
+    return lambda data: second(first(data))
 
 
 class _Memory:

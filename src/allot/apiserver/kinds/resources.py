@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, TypeVar
@@ -65,7 +65,7 @@ class Resource:
         """Whether there are objects of it. Reviews are answered and forgotten, component statuses are probed."""
         return self.info.is_stored
 
-    @property
+    @cached_property
     def has_names(self) -> bool:
         """Whether a path can name an object of it."""
         return "get" in self.verbs

@@ -5,6 +5,7 @@ Maps of quantities are resource lists, whose amounts are rounded up to thousandt
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from operator import is_
 from typing import Any, Final, NamedTuple
@@ -25,9 +26,11 @@ _resource_amounts: Final[dict[Any, Any]] = {}
 class _Place(NamedTuple):
     """A field with quantities: its type, empty for a quantity, and whether it is a list or map of them."""
 
-    name: str
     type: str
     container: str
+
+
+Places = Mapping[str, _Place]
 
 
 def with_canonical_quantities(data: dict[str, Any], gvk: GroupVersionKind) -> dict[str, Any]:
@@ -36,21 +39,27 @@ def with_canonical_quantities(data: dict[str, Any], gvk: GroupVersionKind) -> di
     return _canonical(data, places) if places else data
 
 
+def canonical_part(gvk: GroupVersionKind, part: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The same for a top-level field of a kind."""
+    place = _places_of_kind(gvk).get(part)
+    return lambda data: data if place is None else _canonical(data, _places(place.type))
+
+
 @cache
-def _places_of_kind(gvk: GroupVersionKind) -> tuple[_Place, ...]:
+def _places_of_kind(gvk: GroupVersionKind) -> Places:
     schema = type_of(gvk)
-    return () if schema is None else _places(schema.name)
+    return {} if schema is None else _places(schema.name)
 
 
 @cache
-def _places(name: str) -> tuple[_Place, ...]:
+def _places(name: str) -> Places:
     """The fields of a type that are quantities, or have some below them."""
     fields = type_named(name).fields.items()
-    return tuple(
-        _Place(name, "" if field.type == QUANTITY else field.type, field.container)
+    return {
+        name: _Place("" if field.type == QUANTITY else field.type, field.container)
         for name, field in fields
         if field.type == QUANTITY or (field.is_type and _has_quantities(field.type))
-    )
+    }
 
 
 @cache
@@ -62,10 +71,11 @@ def _has_quantities(name: str) -> bool:
     )
 
 
-def _canonical(data: dict[str, Any], places: tuple[_Place, ...]) -> dict[str, Any]:
+def _canonical(data: dict[str, Any], places: Places) -> dict[str, Any]:
     changed: dict[str, Any] = {}
-    for name, type_, container in places:
-        value = data.get(name)
+    for name in places.keys() & data.keys():
+        type_, container = places[name]
+        value = data[name]
         if value is None:
             continue
         if not type_:

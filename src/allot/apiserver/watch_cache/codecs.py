@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -28,7 +28,7 @@ from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
-from allot.apiserver.schemas.quantities import with_canonical_quantities
+from allot.apiserver.schemas.quantities import canonical_part, with_canonical_quantities
 from allot.apiserver.schemas.strictness import check_strictly, type_errors, unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
@@ -131,6 +131,11 @@ class RawCodec(PartialCodec):
         super().__init__(resource, resource.info.storage_version)
         self.view = resource.info.view
         self._type_meta = {"kind": resource.kind, "apiVersion": str(self._group_version)}
+        self._defaults = resource.defaults
+        self._has_part_defaults = isinstance(resource.defaults, PartDefaults)
+        if isinstance(resource.defaults, PartDefaults):
+            gvk = resource.gvk(self.storage_version)
+            self._defaults = resource.defaults.after(partial(canonical_part, gvk))
 
     @property
     def _group_version(self) -> GroupVersion:
@@ -155,20 +160,25 @@ class RawCodec(PartialCodec):
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
         """The document in `body` with canonical quantities, without nulls and empty values."""
         gvk = self.resource.gvk(version)
-        cleaned = with_canonical_quantities(dict(data), gvk)
-        if b"null" in body:
+        has_nulls = b"null" in body
+        cleaned = dict(data)
+        if has_nulls or not self._has_part_defaults:  # which write quantities, too
+            cleaned = with_canonical_quantities(cleaned, gvk)
+        if has_nulls:
             cleaned = _without_nulls(cleaned)
         return without_empty_values(cleaned, body, gvk)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
         # Messages have no fields of other types and no nulls.
         gvk = self.resource.gvk(version)
-        document = with_canonical_quantities(read(content, target_of(gvk)), gvk)
+        document = read(content, target_of(gvk))
+        if not self._has_part_defaults:
+            document = with_canonical_quantities(document, gvk)
         return self._with_defaults(document, version)
 
     def _with_defaults(self, data: dict[str, Any], version: str) -> RawObject:
         stored = self._to_storage(data, version)
-        filled = self.resource.defaults(stored)
+        filled = self._defaults(stored)
         return self.view({**filled, **self._type_meta})
 
     def encode_protobuf(self, obj: RawObject, version: str) -> bytes:
@@ -227,7 +237,7 @@ class RawCodec(PartialCodec):
         document = RawObject.from_json(body).data
         issues = check_strictly(body, document, self.resource.gvk(version))
         read = self._cleaned(document, body, version)
-        defaults = self.resource.defaults
+        defaults = self._defaults
         if isinstance(defaults, PartDefaults):
             read = defaults({name: read[name] for name in names if name in read})
         for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ from allot.driver import (
 from allot.driver.kubelet_plugin.claims import allocated_devices
 from allot.driver.slice_reconciler import RejectedPoolError
 from allot.fabric import Attachment, AttachRequest, FabricDriver
-from tests.integration.driver_site import Site, running_site
+from tests.integration.driver_site import Site, a_template, running_site
 
 
 @pytest.fixture(scope="module")
@@ -369,3 +370,149 @@ def test_an_empty_pool_is_published_as_such(site: Site) -> None:
         "an empty pool",
     )
     site.cluster.run(plugin.stop())
+
+
+def test_a_publisher_bound_to_a_pool_leaves_others_alone(site: Site) -> None:
+    """Two publishers of one driver, each with its pool; the second has a node, which owns its slices."""
+    name = "bound.example.com"
+    site.add_node("bound")
+    errors: list[Exception] = []
+
+    async def publish(pool: str, node: str | None) -> ResourceSliceController:
+        controller = ResourceSliceController(
+            site.cluster.client,
+            name,
+            node,
+            pool_name=pool,
+            on_error=errors.append,
+            repair_seconds=0.2,
+        )
+        running.append(asyncio.create_task(controller.run()))
+        return controller
+
+    running: list[asyncio.Task[None]] = []
+    controllers = {
+        pool: site.cluster.run(publish(pool, node)) for pool, node in (("a", None), ("b", "bound"))
+    }
+
+    def update(pool: str, **pools: Pool) -> None:
+        async def work() -> None:
+            controllers[pool].update(DriverResources(pools))
+
+        site.cluster.run(work())
+        site.until(lambda: controllers[pool].is_published, "the pool")
+
+    def published() -> dict[str, dict[str, Any]]:
+        return {each["spec"]["pool"]["name"]: each for each in slices_of(site, name)}
+
+    one, two = make_device("one"), make_device("two")
+    update("a", a=Pool((one,), all_nodes=True))
+    update("b", b=Pool((one, two), all_nodes=True))
+    site.until(lambda: published().keys() == {"a", "b"}, "both pools")
+    assert "ownerReferences" not in published()["a"]["metadata"]
+    (owner,) = published()["b"]["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Node", "bound")
+    assert all("nodeName" not in each["spec"] for each in published().values())
+
+    version = published()["b"]["metadata"]["resourceVersion"]
+    update("a", a=Pool((one, two), all_nodes=True))
+    update("a")
+    site.until(lambda: published().keys() == {"b"}, "pool a to be deleted")
+    assert published()["b"]["metadata"]["resourceVersion"] == version
+
+    assert not errors
+    update("a", c=Pool((one,), all_nodes=True))
+    assert "the controller is bound to pool a" in str(errors.pop())
+    update("b", b=Pool((one,)))
+    assert "needs a node selection" in str(errors.pop())
+    for task in running:
+        task.get_loop().call_soon_threadsafe(task.cancel)
+
+
+ATTRIBUTES = "/var/run/kubernetes.io/dra-device-attributes"
+
+
+def metadata_in(pod: dict[str, Any], container: str) -> dict[str, list[dict[str, Any]]]:
+    """The objects in each metadata file of a container, by its path there."""
+    shown = json.loads(pod["metadata"]["annotations"]["allot.dev/container-devices"])
+    found = {}
+    for mount in shown[container].get("mounts", ()):
+        host, _, inside = mount.partition(":")
+        if inside.startswith(f"{ATTRIBUTES}/"):
+            lines = Path(host).read_text().splitlines()
+            found[inside.removeprefix(f"{ATTRIBUTES}/")] = [json.loads(line) for line in lines]
+    return found
+
+
+def test_containers_get_the_metadata_of_their_devices(site: Site) -> None:
+    """Of a claim, of one from a template, and of two drivers in one request; each container of what it uses."""
+    site.add_node("meta")
+    devices = [make_device(f"dev-{i}", {"model": "A100", "index": i}) for i in range(4)]
+    drivers = [
+        RecordingDriver("meta-a.example.com", devices),
+        RecordingDriver("meta-b.example.com"),
+    ]
+    versions = ("v1alpha1", "v1beta1")
+    plugins = [started(site, each, "meta", device_metadata=versions) for each in drivers]
+    site.cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "meta"},
+            "spec": {"selectors": [{"cel": {"expression": 'device.driver.startsWith("meta-")'}}]},
+        }
+    )
+    with_class(site, drivers[0].name)
+    either = {"name": "all", "exactly": {"deviceClassName": "meta", "allocationMode": "All"}}
+    choice = {
+        "name": "gpu",
+        "firstAvailable": [{"name": "any", "deviceClassName": drivers[0].name}],
+    }
+    site.claim("chosen", requests=[choice])
+    site.cluster.apply(a_template("meta", drivers[0].name))
+    site.pod(
+        "meta",
+        {"mine": "chosen", "own": "template:meta"},
+        containers=[
+            {"name": "a", "image": "i", "resources": {"claims": [{"name": "mine"}]}},
+            {"name": "b", "image": "i", "resources": {"claims": [{"name": "own"}]}},
+        ],
+    )
+
+    pod = site.runs("meta")
+
+    own = metadata_in(pod, "a")
+    path = f"resourceclaims/chosen/gpu/{drivers[0].name}-metadata.json"
+    assert list(own) == [path]
+    newest, oldest = own[path]
+    assert newest["apiVersion"] == "metadata.resource.k8s.io/v1beta1"
+    assert oldest == {**newest, "apiVersion": "metadata.resource.k8s.io/v1alpha1"}
+    assert (newest["kind"], newest["metadata"]["name"]) == ("DeviceMetadata", "chosen")
+    assert newest["metadata"]["generation"] == 1
+    (request,) = newest["requests"]
+    assert request["name"] == "gpu/any"
+    (device,) = request["devices"]
+    assert (device["driver"], device["pool"]) == (drivers[0].name, "meta")
+    index = int(device["name"].removeprefix("dev-"))
+    assert device["attributes"] == {"model": {"string": "A100"}, "index": {"int": index}}
+    templated = metadata_in(pod, "b")
+    path = f"resourceclaimtemplates/own/r0/{drivers[0].name}-metadata.json"
+    assert list(templated) == [path]
+    assert templated[path][0]["podClaimName"] == "own"
+
+    site.cluster.delete("Pod", "meta")
+    site.gone("Pod", "meta")
+    kept = [each.paths.directory / "dra-device-metadata" for each in plugins]
+    assert [path for each in kept for path in each.glob("*")] == []
+
+    site.claim("both", requests=[either])
+    site.pod("both", {"x": "both"})
+    files = metadata_in(site.runs("both"), "c")
+    assert sorted(files) == [
+        f"resourceclaims/both/all/{each.name}-metadata.json" for each in drivers
+    ]
+    assert [len(each[0]["requests"][0]["devices"]) for each in files.values()] == [4, 4]
+    site.cluster.delete("Pod", "both")
+    site.gone("Pod", "both")
+    for plugin in plugins:
+        site.cluster.run(plugin.stop())

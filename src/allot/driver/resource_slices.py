@@ -4,7 +4,7 @@
                                          └─ problems ──► on_error
 
 A controller with a node publishes the node's own pools, which the Node owns; one without a node publishes pools that
-several nodes use. On exit slices stay: the kubelet deletes those of a driver that does not come back.
+several nodes use. One that is bound to a pool publishes that pool, and reads and changes no other. On exit slices stay: the kubelet deletes those of a driver that does not come back.
 """
 
 from __future__ import annotations
@@ -115,13 +115,18 @@ class ResourceSliceController:
         driver: str,
         node_name: str | None = None,
         *,
+        pool_name: str | None = None,
         on_error: Callable[[Exception], None] = log_problem,
         repair_seconds: float = REPAIR_SECONDS,
     ) -> None:
-        """`on_error` gets InvalidPoolError, DroppedFieldsError and RejectedPoolError; other errors are retried."""
+        """`pool_name` binds the controller to one pool, which nodes share; with a node, that Node owns its slices.
+
+        `on_error` gets InvalidPoolError, DroppedFieldsError and RejectedPoolError; other errors are retried.
+        """
         self._client = client
         self._driver = driver
         self._node_name = node_name
+        self._pool_name = pool_name
         self._on_error = on_error
         self._repair_seconds = repair_seconds
         self._resources: DriverResources | None = None
@@ -142,7 +147,7 @@ class ResourceSliceController:
         self._resources = resources
         self._invalid = {}
         for name, pool in resources.pools.items():
-            problems = [*pool.problems(), *self._misplaced(pool)]
+            problems = [*pool.problems(), *self._misplaced(name, pool)]
             if problems:
                 self._invalid[name] = pool
                 self._on_error(
@@ -160,10 +165,17 @@ class ResourceSliceController:
                 self._reconciler.queue.add(key)
         self._changed.set()
 
-    def _misplaced(self, pool: Pool) -> Iterator[str]:
-        if self._node_name is not None and pool.is_shared:
+    @property
+    def _slice_node_name(self) -> str | None:
+        """The node that alone can use the slices."""
+        return self._node_name if self._pool_name is None else None
+
+    def _misplaced(self, name: str, pool: Pool) -> Iterator[str]:
+        if self._pool_name not in (None, name):
+            yield f"the controller is bound to pool {self._pool_name}"
+        if self._slice_node_name is not None and pool.is_shared:
             yield "it is for several nodes; publish it with a controller that has no node"
-        if self._node_name is None and not pool.is_shared:
+        if self._slice_node_name is None and not pool.is_shared:
             yield "it needs a node selection: node_selector, all_nodes or per_device_node_selection"
 
     async def run(self) -> None:
@@ -174,7 +186,11 @@ class ResourceSliceController:
         if self._node_name is not None:
             self._node = await self._existing_node(self._node_name)
         await self._changed.wait()
-        fields = f"spec.driver={self._driver},spec.nodeName={self._node_name or ''}"
+        fields = f"spec.driver={self._driver},"
+        if self._pool_name is not None:
+            fields += f"spec.pool.name={self._pool_name}"
+        else:
+            fields += f"spec.nodeName={self._node_name or ''}"
         slices = Informer(self._client, resource, Scope(field_selector=fields))
         reconciler = SliceReconciler(
             self._client,
@@ -206,7 +222,10 @@ class ResourceSliceController:
             await self._client.clock.sleep(NODE_POLL_SECONDS)
 
     def _is_own(self, slice_: ResourceSlice) -> bool:
-        return (slice_.spec.driver, slice_.spec.node_name) == (self._driver, self._node_name)
+        spec = slice_.spec
+        if self._pool_name is not None:
+            return (spec.driver, spec.pool.name) == (self._driver, self._pool_name)
+        return (spec.driver, spec.node_name) == (self._driver, self._node_name)
 
     def _wanted(self, key: PoolKey) -> WantedPool | None:
         if self._resources is None or key.pool in self._invalid:
@@ -217,5 +236,5 @@ class ResourceSliceController:
         pool = self._resources.pools.get(key.pool)
         if pool is None:
             return WantedPool((), marks)
-        spec = pool.spec(self._driver, key.pool, self._node_name)
+        spec = pool.spec(self._driver, key.pool, self._slice_node_name)
         return WantedPool(cut_into_slices(spec), marks, pool.generation)

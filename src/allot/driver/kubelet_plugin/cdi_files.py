@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from allot.driver.kubelet_plugin.claims import ContainerEdits, PreparedDevice
@@ -28,23 +29,42 @@ class CdiFiles:
         self._kind = f"{vendor}/{device_class}"
         self._prefix = f"{vendor}-{device_class}"
 
-    def device_ids(self, uid: str, devices: Sequence[PreparedDevice]) -> list[tuple[str, ...]]:
-        """The CDI devices of each device: its own, and one for its edits."""
-        return [
-            (
-                *device.cdi_device_ids,
-                *([f"{self._kind}={_name(uid, index)}"] if device.edits is not None else ()),
-            )
-            for index, device in enumerate(devices)
-        ]
+    def device_ids(
+        self,
+        uid: str,
+        devices: Sequence[PreparedDevice],
+        metadata: Mapping[str, ContainerEdits] = MappingProxyType({}),
+    ) -> list[tuple[str, ...]]:
+        """The CDI devices of each device: its own, one for its edits, and one for the metadata of its request.
 
-    def write(self, uid: str, devices: Sequence[PreparedDevice]) -> None:
+        The latter comes with the first device of the request: a container has all devices of a request, or none.
+        """
+        left = set(metadata)
+        found = []
+        for index, device in enumerate(devices):
+            ids = [*device.cdi_device_ids]
+            if device.edits is not None:
+                ids.append(f"{self._kind}={_name(uid, index)}")
+            request = device.allocated.base_request
+            if request in left:
+                left.remove(request)
+                ids.append(f"{self._kind}={_metadata_name(uid, request)}")
+            found.append(tuple(ids))
+        return found
+
+    def write(
+        self,
+        uid: str,
+        devices: Sequence[PreparedDevice],
+        metadata: Mapping[str, ContainerEdits] = MappingProxyType({}),
+    ) -> None:
         """Write the file of a claim. It is complete whenever a container runtime reads it."""
         edits = {
             _name(uid, index): device.edits
             for index, device in enumerate(devices)
             if device.edits is not None
         }
+        edits |= {_metadata_name(uid, request): each for request, each in metadata.items()}
         if not edits:
             self.remove(uid)
             return
@@ -71,6 +91,10 @@ class CdiFiles:
 
 def _name(uid: str, index: int) -> str:
     return f"{uid}-{index}"
+
+
+def _metadata_name(uid: str, request: str) -> str:
+    return f"{uid}-metadata-{request}"
 
 
 def _spec(kind: str, edits: dict[str, ContainerEdits]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from allot.api.base import is_set
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.quantity import Quantity
+from allot.api.slices import DeviceAttribute
 
 FROM_CLASS = "FromClass"
 
@@ -83,10 +84,16 @@ class AllocatedDevice:
         return self.share_id is None and not self.admin_access
 
     def prepared(
-        self, edits: ContainerEdits | None = None, cdi_device_ids: tuple[str, ...] = ()
+        self,
+        edits: ContainerEdits | None = None,
+        cdi_device_ids: tuple[str, ...] = (),
+        attributes: Mapping[str, DeviceAttribute] | None = None,
     ) -> PreparedDevice:
-        """The answer of a driver. `edits` are written as a CDI specification; `cdi_device_ids` exist already."""
-        return PreparedDevice(self, edits, cdi_device_ids)
+        """The answer of a driver. `edits` are written as a CDI specification; `cdi_device_ids` exist already.
+
+        `attributes` are for the device's metadata; without them those that are published.
+        """
+        return PreparedDevice(self, edits, cdi_device_ids, attributes)
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,7 @@ class PreparedDevice:
     allocated: AllocatedDevice
     edits: ContainerEdits | None = None
     cdi_device_ids: tuple[str, ...] = ()
+    attributes: Mapping[str, DeviceAttribute] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -41,7 +41,7 @@ class DeviceHealth:
         self._reports: Reports = {}
         self._changed = asyncio.Event()
 
-    def known(self, devices: set[tuple[str, str]]) -> None:
+    def known(self, devices: Iterable[tuple[str, str]]) -> None:
         """The driver's devices. Those without a report are healthy."""
         self._reports = {
             device: self._reports.get(device, HealthReport(Health.HEALTHY)) for device in devices

@@ -20,6 +20,7 @@ from allot.api.slices import Device
 from allot.client.client import Client
 from allot.driver.kubelet_plugin.cdi_files import CdiFiles
 from allot.driver.kubelet_plugin.checkpoint import DriverCheckpoint, boot_id
+from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataFiles
 from allot.driver.kubelet_plugin.driver import Driver
 from allot.driver.kubelet_plugin.health import REFRESH_SECONDS, DeviceHealth, Health, HealthReport
 from allot.driver.kubelet_plugin.metrics import DriverMetrics
@@ -66,6 +67,10 @@ class PluginOptions:
     """Whether the kubelet gets the health of devices."""
     publish: bool = True
     """Whether slices are published."""
+    pool_name: str = ""
+    """The pool that nodes share, if the driver publishes only that one: slices of others are neither read nor changed."""
+    device_metadata: tuple[str, ...] = ()
+    """The versions in which containers get the attributes of their devices as files: v1beta1, v1alpha1. Default: none."""
     repair_seconds: float = REPAIR_SECONDS
     """Delay before changes of slices by others are reverted."""
     health_refresh_seconds: float = REFRESH_SECONDS
@@ -106,6 +111,7 @@ class KubeletPlugin:
             client,
             driver.name,
             node_name,
+            pool_name=options.pool_name or None,
             on_error=self._publish_failed,
             repair_seconds=options.repair_seconds,
         )
@@ -144,6 +150,12 @@ class KubeletPlugin:
             self.paths.directory,
             checkpoint,
             cdi,
+            DeviceMetadataFiles(
+                self.paths.directory,
+                self.driver.name,
+                self._options.device_metadata,
+                self._known_devices,
+            ),
             self._known_devices,
             self.metrics,
             serialize=self._options.serialize,
@@ -239,9 +251,9 @@ class KubeletPlugin:
             )
         self._slices.update(resources)
 
-    def _known_devices(self) -> set[tuple[str, str]]:
+    def _known_devices(self) -> dict[tuple[str, str], Device]:
         return {
-            (name, device.name)
+            (name, device.name): device
             for name, pool in self._resources.pools.items()
             for device in pool.devices
         }

@@ -1,7 +1,7 @@
 """Prepares and unprepares claims: everything around the driver's own work.
 
     GET the claim ──► its UID and allocation ──► the devices exist, and no other claim has them
-      ──► checkpoint: about to be prepared ──► Driver.prepare ──► CDI file ──► checkpoint: prepared
+      ──► checkpoint: about to be prepared ──► Driver.prepare ──► metadata and CDI files ──► checkpoint: prepared
 
 A claim that is prepared is answered from the checkpoint. One that was only about to be, or whose allocation has changed,
 is unprepared or prepared again: `Driver.prepare` and `Driver.unprepare` are idempotent.
@@ -36,6 +36,7 @@ from allot.driver.kubelet_plugin.claims import (
     PreparedDevice,
     allocated_devices,
 )
+from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataFiles
 from allot.driver.kubelet_plugin.driver import Driver, PrepareError
 from allot.driver.kubelet_plugin.metrics import PREPARE, UNPREPARE, DriverMetrics
 
@@ -65,6 +66,7 @@ class ClaimPreparation:
         directory: Path,
         checkpoint: DriverCheckpoint,
         cdi: CdiFiles,
+        metadata: DeviceMetadataFiles,
         known_devices: Callable[[], Collection[tuple[str, str]]],
         metrics: DriverMetrics,
         *,
@@ -76,6 +78,7 @@ class ClaimPreparation:
         self._directory = directory
         self._checkpoint = checkpoint
         self._cdi = cdi
+        self._metadata = metadata
         self._known_devices = known_devices
         self._metrics = metrics
         self._serialize = serialize
@@ -153,8 +156,9 @@ class ClaimPreparation:
         allocated = AllocatedClaim(reference, devices, claim)
         prepared = tuple(await self._driver.prepare(allocated))
         self._check(prepared, devices)
-        self._cdi.write(reference.uid, prepared)
-        ids = self._cdi.device_ids(reference.uid, prepared)
+        metadata = self._metadata.write(claim, prepared)
+        self._cdi.write(reference.uid, prepared, metadata)
+        ids = self._cdi.device_ids(reference.uid, prepared, metadata)
         ids_by_device = dict(zip((each.allocated for each in prepared), ids, strict=True))
         answer = tuple(
             CheckpointedDevice(device, ids_by_device.get(device, ())) for device in devices
@@ -178,7 +182,10 @@ class ClaimPreparation:
         return claim
 
     def _has_files(self, claim: CheckpointedClaim) -> bool:
-        """Whether the CDI file is there, if the claim has one: /var/run does not survive a reboot."""
+        """Whether the metadata is there, and the CDI file, if the claim has one: /var/run does not survive a reboot."""
+        requests = {each.base_request for each in claim.allocated}
+        if not self._metadata.exist(claim.reference.uid, requests):
+            return False
         is_needed = any(
             self._cdi.owns(id_) for each in claim.devices for id_ in each.cdi_device_ids
         )
@@ -220,6 +227,7 @@ class ClaimPreparation:
     async def _undo(self, claim: CheckpointedClaim) -> None:
         await self._driver.unprepare(AllocatedClaim(claim.reference, claim.allocated))
         self._cdi.remove(claim.reference.uid)
+        self._metadata.remove(claim.reference.uid)
         with self._checkpoint.changing() as claims:
             claims.pop(claim.reference.uid, None)
 

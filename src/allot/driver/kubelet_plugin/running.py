@@ -17,6 +17,7 @@ import click
 from allot.client.client import Client
 from allot.client.connection import connect
 from allot.client.errors import ClientError
+from allot.driver.kubelet_plugin.device_metadata import VERSIONS
 from allot.driver.kubelet_plugin.driver import Driver
 from allot.driver.kubelet_plugin.paths import CDI_DIRECTORY, KUBELET_DIRECTORY, SocketPathError
 from allot.driver.kubelet_plugin.plugin import KubeletPlugin, MissingExtraError, PluginOptions
@@ -62,6 +63,12 @@ def driver_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="Delay before changes of slices by others are reverted.",
             ),
             click.option(
+                "--device-metadata",
+                multiple=True,
+                type=click.Choice(VERSIONS),
+                help="Give containers the attributes of their devices as files, in these versions.",
+            ),
+            click.option(
                 "--metrics-address", default="", metavar="HOST:PORT", help="Serve /metrics there."
             ),
             click.option("-v", "--verbose", is_flag=True, help="Log calls."),
@@ -90,6 +97,7 @@ def run_with_options(
     cdi_dir: Path,
     instance: str,
     repair_seconds: float,
+    device_metadata: tuple[str, ...],
     metrics_address: str,
     verbose: bool,
 ) -> None:
@@ -106,6 +114,7 @@ def run_with_options(
         cdi_directory=cdi_dir,
         instance=instance,
         repair_seconds=repair_seconds,
+        device_metadata=device_metadata,
     )
     try:
         client = connect(kubeconfig, user_agent=driver.name)

@@ -16,6 +16,7 @@ PAGES = sorted(
     for path in (
         PROJECT / "README.md",
         *(PROJECT / "docs").glob("*.md"),
+        *(PROJECT / "docs" / "guides").glob("*.md"),
         *(PROJECT / "examples").rglob("README.md"),
     )
     if path.relative_to(PROJECT) != GENERATED

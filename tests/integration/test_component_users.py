@@ -54,7 +54,7 @@ def test_every_controller_has_an_account_with_a_role() -> None:
         f"system:serviceaccount:{subject['namespace']}:{subject['name']}"
         for each in bootstrap_roles()
         if each.binding is not None
-        for subject in each.binding["subjects"]
+        for subject in each.binding.get("subjects", ())
         if subject["kind"] == "ServiceAccount"
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -58,6 +58,10 @@ def _always(_: FeatureGates) -> bool:
     return True
 
 
+def _no_fields(_version: str, _gates: FeatureGates) -> Collection[str]:
+    return ()
+
+
 def _in_all_versions(_version: str, _gates: FeatureGates) -> bool:
     return True
 
@@ -88,5 +92,7 @@ class KindDefinition(NamedTuple):
     serves_version: Callable[[str, FeatureGates], bool] = _in_all_versions
     has_short_names: Callable[[str, FeatureGates], bool] = _in_all_versions
     """Whether discovery lists the short names in a version."""
+    hidden_fields: Callable[[str, FeatureGates], Collection[str]] = _no_fields
+    """Fields of a version that OpenAPI does not show, as `Type.field`."""
     without_effect: str = ""
     """What is missing for objects of the kind to have an effect; clients are warned about it."""

@@ -15,7 +15,7 @@ def with_condition(pod: Pod, condition: dict[str, Any], now: datetime) -> Pod:
     The time of the last transition stays as it was if the status does.
     """
     conditions: list[dict[str, Any]] = list(pod.get("status", "conditions", default=[]))
-    stamped = condition | {"lastTransitionTime": written_time(now)}
+    stamped = {"lastProbeTime": None} | condition | {"lastTransitionTime": written_time(now)}
     for index, before in enumerate(conditions):
         if before.get("type") != condition["type"]:
             continue

@@ -61,6 +61,8 @@ _SCHEDULING_GATED: Final = {
     "status": "False",
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
 }
 
 
@@ -229,7 +231,7 @@ def _diff(before: Any, after: Any) -> str:
         return msgspec.json.format(encoded, indent=1).decode().splitlines()
 
     lines = difflib.unified_diff(pretty(before), pretty(after), lineterm="", n=3)
-    return "\n".join(list(lines)[2:])
+    return "".join(f"{line}\n" for line in list(lines)[2:])
 
 
 # --- status ---

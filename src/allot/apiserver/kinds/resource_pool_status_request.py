@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from allot import features
@@ -176,6 +176,21 @@ def _has_short_names(version: str, gates: FeatureGates) -> bool:
     return version == "v1alpha1" or KEP_FIELDS_IN_V1ALPHA3 in gates
 
 
+_KEP_FIELDS: Final = (
+    "PoolStatus.sliceCount",
+    "ResourcePoolStatusRequestStatus.observationTime",
+    "ResourcePoolStatusRequestStatus.totalMatchingPools",
+    "ResourcePoolStatusRequestStatus.truncated",
+    "ResourcePoolStatusRequestStatus.validationErrors",
+)
+
+
+def _hidden_fields(version: str, gates: FeatureGates) -> Collection[str]:
+    """v1.38 does not have the KEP's fields in v1alpha3."""
+    is_hidden = version == "v1alpha3" and KEP_FIELDS_IN_V1ALPHA3 not in gates
+    return _KEP_FIELDS if is_hidden else ()
+
+
 DEFINITION: Final = KindDefinition(
     strategy=ResourcePoolStatusRequestStrategy,
     table=Table(
@@ -198,4 +213,5 @@ DEFINITION: Final = KindDefinition(
     is_served=_is_served,
     serves_version=_serves_version,
     has_short_names=_has_short_names,
+    hidden_fields=_hidden_fields,
 )

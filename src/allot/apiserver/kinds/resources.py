@@ -7,7 +7,7 @@ Discovery, routes, OpenAPI, codecs and storage keys are derived from it. What on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -54,6 +54,7 @@ class Resource:
     is_served: Callable[[FeatureGates], bool] = field(repr=False)
     serves_version: Callable[[str, FeatureGates], bool] = field(repr=False)
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
+    hidden_fields: Callable[[str, FeatureGates], Collection[str]] = field(repr=False)
     without_effect: str = field(repr=False)
     custom: CustomVersion | None = field(repr=False, default=None)
     """What a CustomResourceDefinition says about the version; None for built-in kinds."""

@@ -127,6 +127,14 @@ class ServedResources:
         ]
         return sorted(found, key=lambda resource: resource.plural)
 
+    def hidden_fields(self, group_version: GroupVersion) -> frozenset[str]:
+        """Fields of types in a version that OpenAPI does not show, as `Type.field`."""
+        return frozenset(
+            field
+            for resource in self.resources_in(group_version)
+            for field in resource.hidden_fields(group_version.version, self._gates)
+        )
+
     def short_names(self, resource: Resource, version: str) -> tuple[str, ...]:
         """The short names that discovery lists in a version."""
         return resource.short_names if resource.has_short_names(version, self._gates) else ()

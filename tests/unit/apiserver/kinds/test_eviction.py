@@ -176,6 +176,7 @@ def test_an_evicted_pod_says_so() -> None:
     assert evicted(RUNNING, NOW).get("status", "conditions", 1) == {
         "type": "DisruptionTarget",
         "status": "True",
+        "lastProbeTime": None,
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
         "lastTransitionTime": TIME,

@@ -51,7 +51,12 @@ def test_bind() -> None:
     assert bound.get("status") == {
         "conditions": [
             {"type": "Other", "status": "True"},
-            {"type": "PodScheduled", "status": "True", "lastTransitionTime": TIME},
+            {
+                "type": "PodScheduled",
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": TIME,
+            },
         ]
     }
 

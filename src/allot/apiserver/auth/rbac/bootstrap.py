@@ -124,11 +124,12 @@ def _binding(role: Document, words: list[str]) -> Document:
     if words and words[0].startswith("as="):
         name = words.pop(0).removeprefix("as=")
     kind = "RoleBinding" if role["kind"] == "Role" else "ClusterRoleBinding"
+    subjects = {"subjects": [_subject(word) for word in words]} if words else {}
     return {
         "kind": kind,
         "apiVersion": API_VERSION,
         "metadata": _metadata(metadata.get("namespace", ""), name),
-        "subjects": [_subject(word) for word in words],
+        **subjects,
         "roleRef": {"apiGroup": GROUP, "kind": role["kind"], "name": metadata["name"]},
     }
 
@@ -182,7 +183,7 @@ def reconciled_binding(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     found = dict(stored)
     found["metadata"] = metadata
     subjects = parts(stored, "subjects")
-    lacking = [each for each in wanted["subjects"] if each not in subjects]
+    lacking = [each for each in parts(wanted, "subjects") if each not in subjects]
     if lacking:
         found["subjects"] = subjects + lacking
     return found if found != stored else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,6 +14,7 @@ from allot.apiserver.http.openapi.custom_schemas import custom_schemas
 from allot.apiserver.http.openapi.operations import Operation, base_path, operations, root_operation
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
+from allot.apiserver.schemas.fields import Type
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import reachable
 
@@ -82,14 +83,14 @@ def _made(group_version: GroupVersion, served: ServedResources) -> _Document:
     return _built_in(group_version, resources, served)
 
 
-_documents: Final[dict[tuple[GroupVersion, tuple[Resource, ...]], _Document]] = {}
+_documents: Final[dict[tuple[GroupVersion, tuple[Resource, ...], frozenset[str]], _Document]] = {}
 
 
 def _built_in(
     group_version: GroupVersion, resources: tuple[Resource, ...], served: ServedResources
 ) -> _Document:
     """Documents without custom resources are made once for all servers of the process."""
-    key = group_version, resources
+    key = group_version, resources, served.hidden_fields(group_version)
     if key not in _documents:
         _documents[key] = _encoded(group_version, served)
     return _documents[key]
@@ -110,6 +111,9 @@ def build_document(
         found += operations(resource, group_version.version)
         custom |= custom_schemas(resource)
     types = reachable(_type_names(found) - custom.keys() | (_ALWAYS if custom else set()))
+    hidden = served.hidden_fields(group_version)
+    if hidden:
+        types = {name: _shown(type_, hidden) for name, type_ in types.items()}
     return {
         "openapi": "3.0.0",
         "info": INFO,
@@ -119,6 +123,14 @@ def build_document(
             "securitySchemes": _SECURITY,
         },
     }
+
+
+def _shown(type_: Type, hidden: Collection[str]) -> Type:
+    short = type_.name.rpartition(".")[2]
+    fields = {
+        name: field for name, field in type_.fields.items() if f"{short}.{name}" not in hidden
+    }
+    return type_._replace(fields=fields) if len(fields) < len(type_.fields) else type_
 
 
 def _type_names(found: Iterable[Operation]) -> set[str]:

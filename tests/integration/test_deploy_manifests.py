@@ -21,6 +21,7 @@ from allot.client.discovery import discover
 from allot.client.in_process import InProcessTransport
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
 from allot.endpoints import ComponentEndpoints
+from allot.questions.observed_cluster import KINDS
 from allot.scheduler.configuration import read_configuration
 from allot.testing.servers import TOKEN, LocalServer
 from tests.integration.deployed_roles import DEPLOY, manifests
@@ -28,7 +29,7 @@ from tests.integration.deployed_roles import DEPLOY, manifests
 
 def test_server_takes_everything() -> None:
     names = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text(encoding="utf-8"))["resources"]
-    documents = manifests(*names, "all-controllers.yaml")
+    documents = manifests(*names, "all-controllers.yaml", "exporter.yaml")
 
     async def run() -> int:
         async with LocalServer() as server:
@@ -62,7 +63,7 @@ def test_scheduler_reads_its_configuration() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["scheduler", "controller-manager"])
+@pytest.mark.parametrize("name", ["scheduler", "controller-manager", "exporter"])
 def test_deployment_starts_a_command_that_answers_its_probes(name: str, tmp_path: Path) -> None:
     [deployment] = [each for each in manifests(f"{name}.yaml") if each["kind"] == "Deployment"]
     pod = deployment["spec"]["template"]["spec"]
@@ -79,7 +80,7 @@ def test_deployment_starts_a_command_that_answers_its_probes(name: str, tmp_path
     assert command_name == name
     assert [port["containerPort"] for port in container["ports"]] == [options["port"]]
     assert options["bind_address"] == "0.0.0.0"  # noqa: S104 - inside the pod
-    gates_from_option(options["feature_gates"])  # it knows them all
+    gates_from_option(options.get("feature_gates", ""))  # it knows them all
     pages = ComponentEndpoints(lambda: True, CollectorRegistry)
     for probe in ("livenessProbe", "readinessProbe"):
         assert pages.answer("GET", container[probe]["httpGet"]["path"]).code == 200
@@ -94,7 +95,7 @@ def _workloads() -> list[dict[str, Any]]:
 def test_containers_have_no_privileges() -> None:
     workloads = _workloads()
 
-    assert len(workloads) == 2
+    assert len(workloads) == 3
     for workload in workloads:
         pod = workload["spec"]["template"]["spec"]
         context = pod["securityContext"]
@@ -131,12 +132,22 @@ def test_controller_manager_runs_what_its_role_is_for() -> None:
     assert "--leader-elect-resource-namespace=allot-system" in container["args"]
 
 
+def test_exporter_may_list_what_it_reads_and_nothing_else() -> None:
+    [role] = [each for each in manifests("exporter.yaml") if each["kind"] == "ClusterRole"]
+    rules = [rule for rule in role["rules"] if "resources" in rule]
+
+    granted = {(rule["apiGroups"][0], name) for rule in rules for name in rule["resources"]}
+
+    assert granted == {(resource.group, resource.plural) for resource in KINDS}
+    assert all(rule["verbs"] == ["list"] for rule in rules)
+
+
 def test_image_runs_as_the_user_of_the_deployments() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     [user] = re.findall(r"^USER (\d+):\d+$", dockerfile, re.MULTILINE)
     users = {
         each["spec"]["template"]["spec"]["securityContext"]["runAsUser"]
-        for each in manifests("scheduler.yaml", "controller-manager.yaml")
+        for each in manifests("scheduler.yaml", "controller-manager.yaml", "exporter.yaml")
         if each["kind"] == "Deployment"
     }
 

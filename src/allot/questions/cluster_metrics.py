@@ -153,8 +153,9 @@ def _by_node(devices: DeviceList) -> Metric:
         "Devices by node, driver and state; devices that are not on one node have none.",
         labels=("node", "driver", "state"),
     )
-    counts = Counter(((row.node, row.driver), row.state) for row in devices.devices if row.node)
-    _add_states(family, counts)
+    _add_states(
+        family, (((row.node, row.driver), row.state) for row in devices.devices if row.node)
+    )
     return family
 
 
@@ -162,14 +163,15 @@ def _by_pool(devices: DeviceList) -> Metric:
     family = GaugeMetricFamily(
         "allot_pool_devices", "Devices by pool and state.", labels=("driver", "pool", "state")
     )
-    _add_states(family, Counter(((row.driver, row.pool), row.state) for row in devices.devices))
+    _add_states(family, (((row.driver, row.pool), row.state) for row in devices.devices))
     return family
 
 
 def _add_states(
-    family: GaugeMetricFamily, counts: Counter[tuple[tuple[str, str], DeviceUse]]
+    family: GaugeMetricFamily, found: Iterable[tuple[tuple[str, ...], DeviceUse]]
 ) -> None:
-    """States that occur, and those that are always shown."""
+    """Count states that occur, and those that are always shown."""
+    counts = Counter(found)
     for labels in sorted({labels for labels, _ in counts}):
         for state in DeviceUse:
             number = counts[labels, state]

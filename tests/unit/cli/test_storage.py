@@ -95,7 +95,7 @@ def test_a_newer_schema_is_refused(data: Path) -> None:
     connection = sqlite3.connect(data / "allot.db", isolation_level=None)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    for command in (["apiserver", "--data-dir"], ["storage", "check"]):
+    for command in (["apiserver", "--port", "0", "--data-dir"], ["storage", "check"]):
         done = allot(*command, data)
         assert done.returncode == 2
         assert "was written by a newer version of allot (schema 99" in done.stderr

@@ -33,6 +33,7 @@ from allot.storage.interface import MISSING, Delete, Entry, Operation, Put, Stor
 from allot.validation.consumed_capacity import validate_consumed_capacity
 
 PREFIX: Final = "allocated-devices/"
+MAX_ESCAPED: Final = 4096
 
 
 class Holder(ApiObject, frozen=True):
@@ -101,7 +102,13 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 @lru_cache(maxsize=10_000)
 def record_key(device: DeviceId) -> str:
-    return PREFIX + "/".join(quote(part, safe="") for part in device)
+    return PREFIX + "/".join([_escaped(part) for part in device])
+
+
+@lru_cache(MAX_ESCAPED)
+def _escaped(part: str) -> str:
+    """Cached, because many claims are about few drivers and pools. Names are short: they have been validated."""
+    return quote(part, safe="")
 
 
 def touched_devices(old: ResourceClaim | None, new: ResourceClaim | None) -> list[DeviceId]:

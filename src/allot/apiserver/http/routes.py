@@ -62,11 +62,9 @@ class Router:
         if collection is not None:
             return collection
         place, _, name = path.rpartition("/")
-        collection = self._collections.get(place)
-        if collection is not None and name and "%" not in name:
-            resource, version, namespace, _, _ = collection
-            if resource.has_names and (namespace or not resource.namespaced):
-                return Target(resource, version, namespace, name)
+        target = self._find_object(place, name) or self._find_part(place, name)
+        if target is not None:
+            return target
         target = find_target(path, self._served)
         if target is not None and target.subresource is None:
             if not target.name:
@@ -74,6 +72,22 @@ class Router:
             elif target.name == name:  # neither escaped nor followed by a slash
                 self._remember(place, target)
         return target
+
+    def _find_object(self, place: str, name: str) -> Target | None:
+        """An object in a collection that is remembered."""
+        collection = self._collections.get(place)
+        if collection is not None and name and "%" not in name:
+            resource, version, namespace, _, _ = collection
+            if resource.has_names and (namespace or not resource.namespaced):
+                return Target(resource, version, namespace, name)
+        return None
+
+    def _find_part(self, place: str, name: str) -> Target | None:
+        """A subresource of such an object."""
+        collection, _, owner = place.rpartition("/")
+        target = self._find_object(collection, owner)
+        part = None if target is None else target.resource.subresource(name)
+        return None if target is None or part is None else target._replace(subresource=part)
 
     def _remember(self, path: str, target: Target) -> None:
         if len(path) > MAX_REMEMBERED_PATH or path.endswith("/"):

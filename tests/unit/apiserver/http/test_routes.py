@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 
+from allot.apiserver.http import routes
 from allot.apiserver.http.routes import MAX_REMEMBERED_PATHS, Router, find_target
 from allot.apiserver.registry.served import BY_DEFAULT
 
@@ -21,6 +22,8 @@ REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
                 f"{CORE}/namespaces/a/pods",
                 f"{CORE}/namespaces/a/pods/b",
                 f"{CORE}/namespaces/a/pods/b/status",
+                f"{CORE}/namespaces/a/pods/b/%73tatus",
+                f"{CORE}/namespaces/a/pods//status",
             ],
             id="namespaced",
         ),
@@ -31,6 +34,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
                 f"{CORE}/namespaces/a",
                 f"{CORE}/namespaces/a/status",
                 f"{CORE}/namespaces/a/status/b",
+                f"{CORE}/namespaces/a/pods",
             ],
             id="namespaces",
         ),
@@ -57,6 +61,17 @@ def test_what_is_found_does_not_depend_on_what_was_asked_before(paths: list[str]
         router = Router(BY_DEFAULT)
         for path in (*order, *order):
             assert router.find(path) == find_target(path, BY_DEFAULT)
+
+
+def test_parts_of_objects_in_known_collections_are_not_searched_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    router = Router(BY_DEFAULT)
+    router.find(f"{CORE}/namespaces/a/pods")
+    expected = find_target(f"{CORE}/namespaces/a/pods/b/binding", BY_DEFAULT)
+    monkeypatch.setattr(routes, "find_target", None)
+
+    assert router.find(f"{CORE}/namespaces/a/pods/b/binding") == expected
 
 
 def test_few_paths_are_remembered() -> None:

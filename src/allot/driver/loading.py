@@ -65,8 +65,8 @@ def _read(where: str, directory: Path | None) -> _Found:
 
 
 def no_such_profile(name: str) -> str:
-    """What to say about a name that is neither a file nor a profile."""
-    similar = similar_names(name, profiles(), min_similarity=_TYPO)
+    """What to say about a name, or a path that was made of one, that is neither a file nor a profile."""
+    similar = similar_names(Path(name).name, profiles(), min_similarity=_TYPO)
     return f"no such file or profile{did_you_mean(similar) or f'; available profiles: {_choice()}'}"
 
 

@@ -70,6 +70,7 @@ def test_profiles_say_whose_shapes_they_have(name: str) -> None:
     ("name", "message"),
     [
         ("h100-servr=4", "h100-servr: no such file or profile; did you mean h100-server?"),
+        ("/x/gb200-rak", "/x/gb200-rak: no such file or profile; did you mean gb200-rack?"),
         ("gb200", "gb200: no such file or profile; available profiles: composable-fabric, cpu-"),
     ],
 )

@@ -61,6 +61,9 @@ class Feed(Protocol):
     @property
     def lists(self) -> int: ...
 
+    @property
+    def failure(self) -> Exception | None: ...
+
     async def run(self) -> None: ...
 
 
@@ -119,6 +122,11 @@ class Informer(Generic[T]):
     def resource_version(self) -> str:
         """The resourceVersion of the store."""
         return self._feed.resource_version
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the store may be outdated: the last list or watch failed. None while one succeeds."""
+        return self._feed.failure
 
     @property
     def lists(self) -> int:

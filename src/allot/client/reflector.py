@@ -90,6 +90,8 @@ class Reflector(Generic[T]):
         """The number of completed lists."""
         self.synced = asyncio.Event()
         """Set when the first list is in the store, or the resource is not served."""
+        self.failure: Exception | None = None
+        """Why the last list or watch failed; None while one succeeds."""
         self._client = client
         self._resource = resource
         self._scope = scope
@@ -144,6 +146,7 @@ class Reflector(Generic[T]):
 
     async def _wait_after(self, error: Exception) -> None:
         self._failures += 1
+        self.failure = error
         wait = self._backoff.seconds(self._failures, self._chance())
         if isinstance(error, ApiStatusError) and error.retry_after_seconds is not None:
             wait = max(wait, error.retry_after_seconds)
@@ -261,6 +264,7 @@ class Reflector(Generic[T]):
         async for key in with_pauses(sorted(now, key=number_by_key.__getitem__), EVENTS_AT_ONCE):
             self._store.put(now[key])
         self.resource_version = resource_version
+        self.failure = None
         self.synced.set()
 
     # --- watches ---
@@ -280,6 +284,7 @@ class Reflector(Generic[T]):
     async def _watch(self) -> bool:
         """Whether any event was received."""
         async with self._open() as batches:
+            self.failure = None
             return await self._take_batches(batches)
 
     async def _take_batches(self, batches: AsyncIterator[list[WatchEvent[T]]]) -> bool:

@@ -95,6 +95,10 @@ class SharedFeed(Generic[T]):
     def lists(self) -> int:
         return self._source.lists
 
+    @property
+    def failure(self) -> Exception | None:
+        return self._source.failure
+
     async def run(self) -> None:
         """Follow the shared informer until cancelled."""
         source = self._source

@@ -80,9 +80,13 @@ class ObservedCluster:
                 " a role that lets you list them is needed: "
                 f"{unread[next(each for each in DECISIVE if each.plural == hidden[0])]}"
             )
+        return self.with_notes_on_unread()
+
+    def with_notes_on_unread(self) -> ObservedCluster:
+        """With a note for each kind that could not be read."""
         notes = tuple(
             f"{resource.plural} could not be read: {why}"
-            for resource, why in unread.items()
+            for resource, why in self.objects.unread.items()
             if resource not in _OPTIONAL
         )
         return replace(self, notes=(*self.notes, *notes))

@@ -42,6 +42,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/explain.md",
         "docs/questions.md",
         "docs/dashboard.md",
+        "docs/top.md",
         "docs/lint.md",
         "docs/operations.md",
         "docs/kubernetes.md",

@@ -27,6 +27,7 @@ GROUPS: Final[Mapping[str, tuple[ListedCommand, ...]]] = {
     ),
     "Questions, about a cluster or files": (
         ListedCommand("status", "Show which devices are free, and where", "pool-status.md"),
+        ListedCommand("top", "Follow devices and pending pods in the terminal", "top.md"),
         ListedCommand("devices", "List every device, and which claim holds it", "questions.md"),
         ListedCommand("dashboard", "Show a cluster in a browser", "dashboard.md"),
         ListedCommand("explain", "Say why a pod or claim is pending, and what helps", "explain.md"),

@@ -21,6 +21,7 @@ from allot.cli.scheduler import load_configuration
 from allot.cli.snapshots import Source, namespace_of, take
 from allot.cli.source_options import OF_A_CLUSTER
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
+from allot.client.resources import Resource
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.driver.errors import HardwareError
@@ -67,7 +68,12 @@ class ClusterArguments:
         """The namespace without `-n`: that of the context."""
         return namespace_of(self._source)
 
-    def load(self, agent: str, also: tuple[str, ...] = ()) -> ObservedCluster:
+    def load(
+        self,
+        agent: str,
+        also: tuple[str, ...] = (),
+        kinds: tuple[Resource[Any], ...] = KINDS,
+    ) -> ObservedCluster:
         """The cluster; `CommandError` if it cannot be read. `also` are further files whose objects it has."""
         source = self._source
         source.check()
@@ -76,11 +82,11 @@ class ClusterArguments:
             if self.at is not None and not self.files:
                 raise CommandError("--at needs a recording or a cluster, not --hardware alone")
             files = Source(self.files, at=self.at)
-            snapshot = take(files, KINDS, agent) if self.files else Snapshot()
+            snapshot = take(files, kinds, agent) if self.files else Snapshot()
             self._add_hardware(snapshot)
         else:
             pages = (SCHEDULER, API_SERVER)
-            snapshot = take(source, KINDS, agent, gate_pages=pages)
+            snapshot = take(source, kinds, agent, gate_pages=pages)
         if also:
             added = take(Source(also), KINDS, agent)
             for kind in KINDS:

@@ -83,18 +83,26 @@ class BrowserPage:
 
 
 @contextmanager
-def opened(
-    url: str, width: int = 1600, height: int = 1000, **options: Any
-) -> Iterator[BrowserPage]:
-    """A page in a browser of its own."""
+def chromium() -> Iterator[Any]:
+    """The browser; one at a time."""
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
         try:
-            page = browser.new_page(viewport={"width": width, "height": height}, **options)
-            found = BrowserPage(page, url)
-            page.goto(url)
-            yield found
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def opened(browser: Any, url: str, width: int = 1600, height: int = 1000) -> Iterator[BrowserPage]:
+    """A page with cookies of its own."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    try:
+        page = context.new_page()
+        found = BrowserPage(page, url)
+        page.goto(url)
+        yield found
+    finally:
+        context.close()

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from allot.testing.processes import ApiServerProcess
 from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
-from tests.integration.browser import BrowserPage, needs_chromium, opened
+from tests.integration.browser import BrowserPage, chromium, needs_chromium, opened
 
 pytestmark = [needs_chromium, pytest.mark.timeout(600)]
 
@@ -60,29 +61,35 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster
                     break
             address = re.search(r"Dashboard: (\S+)", "".join(said))
             assert address is not None, said
-            client = RestClient.from_kubeconfig(directory / "kubeconfig")
-            yield RunningCluster(client, address[1])
+            with RestClient.from_kubeconfig(directory / "kubeconfig") as client:
+                yield RunningCluster(client, address[1])
         finally:
             process.terminate()
             process.wait(60)
 
 
 @pytest.fixture(scope="module")
-def browser(cluster: RunningCluster) -> Iterator[BrowserPage]:
-    with opened(cluster.url) as page:
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared_page(cluster: RunningCluster, browser: Any) -> Iterator[BrowserPage]:
+    with opened(browser, cluster.url) as page:
         page.wait_ready()
         yield page
 
 
 @pytest.fixture
-def page(browser: BrowserPage) -> Iterator[BrowserPage]:
+def page(shared_page: BrowserPage) -> Iterator[BrowserPage]:
     """The page, at its start; nothing goes wrong on it during a test."""
-    browser.problems.clear()
-    browser.expected = ()
-    browser.page.set_viewport_size({"width": 1600, "height": 1000})
-    browser.open("#/floor")
-    yield browser
-    browser.check()
+    shared_page.problems.clear()
+    shared_page.expected = ()
+    shared_page.page.set_viewport_size({"width": 1600, "height": 1000})
+    shared_page.open("#/floor")
+    yield shared_page
+    shared_page.check()
 
 
 def a_claim(name: str, count: int = 1) -> dict[str, Any]:
@@ -178,7 +185,7 @@ def test_pending_pods_light_up_the_devices_concerned(
 def test_what_if_changes_nothing(cluster: RunningCluster, page: BrowserPage) -> None:
     held(page, 2)
     page.open("#/what-if")
-    page.page.wait_for_selector("[data-key=profile] option")
+    page.page.wait_for_selector("[data-key=profile] option", state="attached")
     page.page.select_option("[data-key=profile]", "gpu-server")
     page.page.fill("[data-key=nodes]", "3")
     page.page.click("[data-key=submit]")
@@ -285,8 +292,8 @@ def test_markup_and_long_names_are_text(cluster: RunningCluster, page: BrowserPa
     page.page.evaluate("allot.change({gone: [999]})")
 
 
-def test_the_token_is_needed(cluster: RunningCluster) -> None:
-    with opened(cluster.url.partition("?")[0] + "?token=wrong") as page:
+def test_the_token_is_needed(cluster: RunningCluster, browser: Any) -> None:
+    with opened(browser, cluster.url.partition("?")[0] + "?token=wrong") as page:
         assert "needs its token" in page.page.evaluate("document.body.innerText")
         assert page.page.evaluate("document.cookie") == ""
 
@@ -305,9 +312,7 @@ def test_an_object_that_is_deleted_while_it_is_shown(
     page.wait_for_text("This pod does not exist")
 
 
-def test_the_cluster_is_gone_and_comes_back(tmp_path: Path) -> None:
-    from allot.testing.processes import ApiServerProcess
-
+def test_the_cluster_is_gone_and_comes_back(tmp_path: Path, browser: Any) -> None:
     with ApiServerProcess(tmp_path / "server") as server:
         command = [
             *PROGRAM,
@@ -322,7 +327,7 @@ def test_the_cluster_is_gone_and_comes_back(tmp_path: Path) -> None:
             assert process.stdout is not None
             try:
                 url = process.stdout.readline().split()[1]
-                with opened(url) as page:
+                with opened(browser, url) as page:
                     page.wait_ready()
                     server.kill()
                     page.wait_for_text("may be outdated", where="#banner")

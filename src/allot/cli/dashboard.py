@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -26,8 +27,8 @@ AGENT: Final = "allot-dashboard"
 @cluster_options(
     "-f",
     "--filename",
-    does="Show what is in files, directories, or - for standard input, or in a file of `allot clone`,"
-    " instead of a cluster.",
+    does="Show what is in files, directories, or - for standard input, or in a file of `allot clone`"
+    " or `allot record`, instead of a cluster.",
 )
 @click.option(
     "--port",
@@ -96,9 +97,16 @@ def _open(url: str) -> None:
 async def source_of(cluster: ClusterArguments) -> ClusterSource:
     """The cluster that the options name; `CommandError` if it cannot be read."""
     from allot.dashboard.cluster_source import FixedCluster, LiveCluster
+    from allot.dashboard.recorded_cluster import RecordedCluster
+    from allot.questions.recording.lines import is_recording
+    from allot.questions.recording.reader import Recording
 
-    if cluster.is_offline:
-        names = ", ".join((*cluster.files, *cluster.hardware))
-        return FixedCluster(names, await asyncio.to_thread(cluster.load, AGENT))
+    if cluster.is_offline or cluster.at is not None:
+        title = ", ".join((*cluster.files, *cluster.hardware)) or cluster.title
+        observed = await asyncio.to_thread(cluster.load, AGENT)
+        first = Path(cluster.files[0]) if len(cluster.files) == 1 else None
+        if first is not None and cluster.at is None and is_recording(first):
+            return RecordedCluster(title, observed, Recording.open(first))
+        return FixedCluster(title, observed)
     observed, client = await cluster.connect(AGENT)
     return LiveCluster(cluster.title, observed, client, cluster.namespace)

@@ -6,6 +6,7 @@ Only lists and watches are requested. Resources that the user may not list are l
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -42,15 +43,21 @@ class ClusterSource(ABC):
         self.gates = cluster.gates
         self.problem = ""
         """Why the objects may be outdated; empty if they are not."""
+        self.on_moment: Callable[[], None] = lambda: None
+        """Called when a source that tells the past has told all changes of one moment."""
         self._cluster = cluster
         self._listeners: list[Listener] = []
+
+    def clock(self) -> float:
+        """The present, in seconds since the epoch."""
+        return time.time()
 
     def add_listener(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     def observed(self) -> ObservedCluster:
         """The cluster as it is now, for questions; `UnreadableError` if what decides all answers is hidden."""
-        now = datetime.now(UTC).replace(microsecond=0)
+        now = datetime.fromtimestamp(int(self.clock()), UTC)
         return replace(self._cluster, objects=self.objects.copy(), now=now).checked()
 
     @property
@@ -85,6 +92,9 @@ class ClusterSource(ABC):
 
 class FixedCluster(ClusterSource):
     """Objects that do not change: from files, a clone, or described hardware."""
+
+    def clock(self) -> float:
+        return self._cluster.now.timestamp()
 
     async def start(self) -> None:
         for resource in KINDS:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -55,8 +54,9 @@ class NodeFacts(msgspec.Struct, frozen=True, array_like=True):
 class Dashboard:
     """Everything that the page shows."""
 
-    def __init__(self, source: ClusterSource, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, source: ClusterSource) -> None:
         self.source = source
+        clock = source.clock
         self.viewers = Viewers(self.everything)
         self.floor = FloorPlan(source.gates)
         self.history = RecentHistory(clock())
@@ -75,6 +75,7 @@ class Dashboard:
         for listener in (self.floor.changed, self._figures.changed, self._claims.changed):
             source.add_listener(listener)
         source.add_listener(self._object_changed)
+        source.on_moment = self._end_moment
 
     async def start(self) -> None:
         """Returns when all objects are known; `ClientError` if the cluster does not answer."""
@@ -116,10 +117,17 @@ class Dashboard:
         while True:
             if counted != self._revision:
                 counted = self._revision
-                figures = self._figures.now()
-                self.history.record_figures(figures)
-                self.viewers.send("figures", {"revision": counted, "figures": figures})
+                self._record_figures()
             await asyncio.sleep(FIGURE_SECONDS)
+
+    def _record_figures(self) -> None:
+        figures = self._figures.now()
+        self.history.record_figures(figures)
+        self.viewers.send("figures", {"revision": self._revision, "figures": figures})
+
+    def _end_moment(self) -> None:
+        self.refresh()
+        self._record_figures()
 
     def refresh(self) -> None:
         """Take the changes since the last time, and tell viewers."""
@@ -243,7 +251,13 @@ class Dashboard:
         return encode({"profiles": profiles(), "nodes": nodes, "workloads": sorted(workloads)})
 
     def recorded_figures(self) -> bytes:
-        return encode({"begins": self.history.begins_at, "figures": self.history.figures()})
+        return encode(
+            {
+                "begins": self.history.begins_at,
+                "ends": self._clock(),
+                "figures": self.history.figures(),
+            }
+        )
 
     def floor_at(self, at: float) -> bytes:
         return encode(self.history.floor_at(at))

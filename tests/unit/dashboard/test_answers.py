@@ -31,8 +31,8 @@ SLICE = a_slice(a_device("a", {"model": "H100"}), a_device("b", {"model": "A100"
 
 def a_floor(cluster: ObservedCluster) -> FloorPlan:
     floor = FloorPlan(cluster.gates)
-    watched: tuple[Resource[Any], ...] = (resources.RESOURCE_SLICES, resources.RESOURCE_CLAIMS)
-    for resource in watched:
+    kinds: tuple[Resource[Any], ...] = (resources.RESOURCE_SLICES, resources.RESOURCE_CLAIMS)
+    for resource in kinds:
         for obj in cluster.objects.of(resource):
             floor.changed(resource, None, obj)
     floor.refresh()

@@ -70,9 +70,7 @@ class App {
 
   begin({ nodes }) {
     this.isReady = false;
-    this.floor.pools.clear();
-    this.floor.devices.clear();
-    this.floor.nodes.clear();
+    this.floor.clear();
     this.floor.apply({ nodes });
   }
 

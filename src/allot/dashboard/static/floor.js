@@ -7,6 +7,7 @@ export class Floor {
     this.pools = new Map();
     this.devices = new Map();
     this.nodes = new Map();
+    this.byState = Object.fromEntries(STATES.map((state) => [state, 0]));
     this.revision = 0; // of the layout
   }
 
@@ -22,7 +23,8 @@ export class Floor {
     for (const [number, cell] of change.cells || []) {
       const device = this.devices.get(number);
       if (device) {
-        this.devices.set(number, withCell(device, cell));
+        this.byState[device.state] -= 1;
+        this.enter(withCell(device, cell));
         changed.push(number);
       }
     }
@@ -38,15 +40,28 @@ export class Floor {
       const place = {
         number, name, model, node: pool.node || node, group, weight, driver: pool.driver, pool: pool.pool,
       };
-      this.devices.set(number, withCell(place, pool.cells[index]));
+      this.enter(withCell(place, pool.cells[index]));
       numbers.push(number);
     });
     this.pools.set(pool.number, numbers);
   }
 
+  enter(device) {
+    this.devices.set(device.number, device);
+    this.byState[device.state] += 1;
+  }
+
   remove(number) {
-    for (const device of this.pools.get(number) || []) this.devices.delete(device);
+    for (const device of this.pools.get(number) || []) {
+      this.byState[this.devices.get(device).state] -= 1;
+      this.devices.delete(device);
+    }
     this.pools.delete(number);
+  }
+
+  clear() {
+    for (const number of [...this.pools.keys()]) this.remove(number);
+    this.nodes.clear();
   }
 
   // A copy with a change: what was, or what would be.
@@ -55,14 +70,14 @@ export class Floor {
     copy.pools = new Map(this.pools);
     copy.devices = new Map(this.devices);
     copy.nodes = new Map(this.nodes);
+    copy.byState = { ...this.byState };
     copy.apply(change);
     return copy;
   }
 
+  // The number of devices in each state.
   counts() {
-    const found = Object.fromEntries(STATES.map((state) => [state, 0]));
-    for (const device of this.devices.values()) found[device.state] += 1;
-    return found;
+    return { ...this.byState };
   }
 
   find(driver, pool, name) {

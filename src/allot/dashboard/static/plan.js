@@ -9,6 +9,8 @@ import { counted, number, shortened } from "./units.js";
 export const COLORINGS = { namespace: "namespace", claim: "claim", pod: "pod", model: "model", state: "state" };
 const SIZES = [2, 3, 4, 6, 8, 11, 14, 18, 24, 32, 44];
 const PAGE = 100;
+const MANY = 20_000; // devices, of which not all are counted twice a second
+const SMALL = 6; // pixels; smaller cells have neither patterns nor bars
 
 export class Plan {
   constructor(element, floor, onColoring) {
@@ -96,6 +98,7 @@ export class Plan {
   }
 
   light(numbers) {
+    if (!numbers && !this.lit) return;
     this.lit = numbers && numbers.size !== undefined ? numbers : numbers ? new Set(numbers) : null;
     this.requestDraw();
     if (this.isList) this.drawList();
@@ -252,7 +255,46 @@ export class Plan {
       context.fillStyle = ink.dim;
       context.fillText(shortened(group.title, Math.max(8, Math.floor(group.width / 6.3))), group.left, group.top + 30);
     }
-    layout.visible(this.top, this.top + height, (group, tile, position) => this.drawTile(group, tile, position));
+    if (layout.size < SMALL) this.drawPixels();
+    else layout.visible(this.top, this.top + height, (group, tile, position) => this.drawTile(group, tile, position));
+  }
+
+  // Small cells are written pixel by pixel: a hundred thousand take a few milliseconds.
+  drawPixels() {
+    const { context, layout, ink, ratio, canvas } = this;
+    const { width, height } = canvas;
+    if (this.image?.width !== width || this.image?.height !== height) this.image = context.createImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    const back = pixel(ink.back);
+    const tileColor = pixel(ink.tile);
+    const chosen = this.searched || this.lit;
+    pixels.fill(back);
+    const paint = (x, y, across, down, color) => {
+      const left = Math.max(0, Math.round(x * ratio));
+      const right = Math.min(width, Math.round((x + across) * ratio));
+      const bottom = Math.min(height, Math.round((y + down - this.top) * ratio));
+      for (let row = Math.max(0, Math.round((y - this.top) * ratio)); row < bottom; row += 1) pixels.fill(color, row * width + left, row * width + right);
+    };
+    layout.visible(this.top, this.top + height / ratio, (group, tile, position) => {
+      const [x, y] = layout.corner(group, position);
+      paint(x, y, group.form.width, group.form.height, tileColor);
+      tile.numbers.forEach((number, index) => {
+        const device = this.shown.devices.get(number);
+        if (!device) return;
+        const [dx, dy, across, down] = group.form.cells[index];
+        const color = pixel(device.state === "free" ? ink.free : this.color(device));
+        paint(x + dx, y + dy, across, down, !chosen || chosen.has(number) ? color : blended(color, tileColor));
+      });
+    });
+    // Headings are drawn already: only what is below them is replaced.
+    for (const group of layout.groups) {
+      const from = Math.max(0, Math.round((group.first - this.top) * ratio));
+      const to = Math.min(height, Math.round((group.bottom - this.top) * ratio));
+      if (to <= from) continue;
+      const left = Math.floor(group.left * ratio);
+      context.putImageData(this.image, 0, 0, left, from, Math.ceil(group.width * ratio), to - from);
+    }
+    for (const number of [this.selected, this.cursor]) if (number !== undefined) this.drawDevice(number);
   }
 
   drawTile(group, tile, position) {
@@ -303,7 +345,7 @@ export class Plan {
     if (!isLit) context.globalAlpha = 0.18;
     const isHeld = device.holders.length > 0;
     const color = this.color(device);
-    const small = Math.min(width, height) < 6;
+    const small = Math.min(width, height) < SMALL;
     if (device.state === "free") {
       context.fillStyle = small ? ink.free : stateColor("free");
       context.fillRect(x, y, width, height);
@@ -325,7 +367,7 @@ export class Plan {
       context.fillStyle = color;
       context.fillRect(x, y, width, height);
     }
-    if (Math.min(width, height) >= 6 && !NO_PATTERN.has(device.state)) drawPattern(context, device.state, x, y, width, height);
+    if (!small && !NO_PATTERN.has(device.state)) drawPattern(context, device.state, x, y, width, height);
     if (!small && isHeld && (device.isTainted || device.hasFailed)) {
       context.fillStyle = device.hasFailed ? stateColor("unusable") : stateColor("tainted");
       context.beginPath();
@@ -376,19 +418,33 @@ export class Plan {
     this.legendTimer = setTimeout(() => {
       this.legendTimer = undefined;
       this.drawLegend();
-    }, 500);
+    }, this.shown.devices.size > MANY ? 5000 : 500);
   }
 
+  // Counts devices by what the legend shows; many of them in parts, so that the page stays responsive.
   drawLegend() {
+    const all = [...this.shown.devices.values()];
     const states = new Map();
     const categories = new Map();
-    for (const device of this.shown.devices.values()) {
-      states.set(device.state, (states.get(device.state) || 0) + 1);
-      if (device.holders.length && this.coloring !== "state") {
-        const name = this.category(device);
-        categories.set(name, (categories.get(name) || 0) + 1);
+    const count = this.legendCount = Symbol("count");
+    const part = (first) => {
+      if (this.legendCount !== count) return; // another one has begun
+      const last = Math.min(all.length, first + MANY);
+      for (let index = first; index < last; index += 1) {
+        const device = all[index];
+        states.set(device.state, (states.get(device.state) || 0) + 1);
+        if (device.holders.length && this.coloring !== "state") {
+          const name = this.category(device);
+          categories.set(name, (categories.get(name) || 0) + 1);
+        }
       }
-    }
+      if (last < all.length) setTimeout(() => part(last), 0);
+      else this.fillLegend(states, categories);
+    };
+    part(0);
+  }
+
+  fillLegend(states, categories) {
     const most = [...categories].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
     const shown = most.slice(0, 8);
     const key = JSON.stringify([[...states], shown, this.coloring, isDark()]);
@@ -495,6 +551,32 @@ export class Plan {
       table("Devices", ["Node", "Device", "Model", "State", "Held by"], rows),
       pager(this.listPage, pages, all.length, (page) => { this.listPage = page; this.drawList(); }));
   }
+}
+
+// A colour as a pixel: opaque, in the byte order of ImageData.
+const pixelByColor = new Map();
+
+function pixel(color) {
+  let found = pixelByColor.get(color);
+  if (found === undefined) {
+    const [red, green, blue] = [1, 3, 5].map((index) => parseInt(color.slice(index, index + 2), 16));
+    found = ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    pixelByColor.set(color, found);
+  }
+  return found;
+}
+
+const blendByColors = new Map();
+
+function blended(color, back) {
+  const key = color * 4294967296 + back;
+  let found = blendByColors.get(key);
+  if (found === undefined) {
+    const part = (shift) => Math.round(((color >>> shift) & 255) * 0.18 + ((back >>> shift) & 255) * 0.82) << shift;
+    found = ((255 << 24) | part(16) | part(8) | part(0)) >>> 0;
+    blendByColors.set(key, found);
+  }
+  return found;
 }
 
 export function swatch(state, color) {

@@ -26,13 +26,12 @@ export function show(panel, route, app) {
 
   async function load() {
     try {
-      ({ figures, begins } = await get("/api/history"));
+      ({ figures, begins, ends: end } = await get("/api/history"));
       failure = "";
     } catch (error) {
       failure = error.message;
     }
     if (!isCurrent) return;
-    end = Date.now() / 1000;
     place();
     drawCharts();
   }
@@ -43,7 +42,7 @@ export function show(panel, route, app) {
 
   function place() {
     if (document.activeElement !== slider || playing) slider.value = at ? String(Math.round((1000 * (at - begins)) / Math.max(end - begins, 1))) : "1000";
-    moment.textContent = at ? `${clock(at)}, ${duration(Math.max(0, Date.now() / 1000 - at))} ago` : "now";
+    moment.textContent = at ? `${clock(at)}, ${duration(Math.max(0, end - at))} before the end` : "now";
     slider.setAttribute("aria-valuetext", moment.textContent);
   }
 
@@ -116,7 +115,7 @@ export function show(panel, route, app) {
   }
 
   fill(panel, h("h1", {}, "Over time"),
-    h("p", { class: "lead" }, "What the dashboard has seen since it started to watch. The slider shows the floor plan of that moment."),
+    h("p", { class: "lead" }, "What was recorded, or seen since the dashboard started to watch. The slider shows the floor plan of that moment."),
     h("div", { class: "player" }, play, slider, now, moment), charts);
   load().then(() => { if (at && isCurrent) go(at); });
   return {

@@ -370,7 +370,48 @@ BAD_ANSWERS = (
     "not-review-version",
 )
 
+REVIEWED = {"verb": "get", "resource": "pods"}
+ACCESS, WHO = "/apis/authorization.k8s.io/v1", "/apis/authentication.k8s.io/v1"
+LOCAL_REVIEW = Request(
+    "POST",
+    ACCESS + "/namespaces/{ns}/localsubjectaccessreviews",
+    {"spec": {"user": "u", "resourceAttributes": {**REVIEWED, "namespace": "{ns}"}}},
+)
+REVIEWS = [
+    Request(
+        "POST", f"{ACCESS}/selfsubjectaccessreviews", {"spec": {"resourceAttributes": REVIEWED}}
+    ),
+    Request(
+        "POST",
+        f"{ACCESS}/subjectaccessreviews",
+        {"spec": {"user": "u", "resourceAttributes": REVIEWED}},
+    ),
+    Request("POST", f"{WHO}/tokenreviews", {"spec": {"token": "t"}}),
+    Request("POST", f"{WHO}/tokenreviews?dryRun=All", {"spec": {"token": "t"}}),
+]
+REVIEW_KINDS = rule(
+    ["selfsubjectaccessreviews", "subjectaccessreviews", "tokenreviews", "selfsubjectreviews"],
+    apiGroups=["authorization.k8s.io", "authentication.k8s.io"],
+)
+LOCAL_REVIEWS = [rule(["localsubjectaccessreviews"], apiGroups=["authorization.k8s.io"])]
+
 WEBHOOKS = [
+    validated("vwh-reviews", "/review", *REVIEWS, rules=[REVIEW_KINDS], namespaceSelector={}),
+    validated("vwh-local-review", "/review", LOCAL_REVIEW, rules=LOCAL_REVIEWS),
+    validated("vwh-local-denied", "/deny-message", LOCAL_REVIEW, rules=LOCAL_REVIEWS),
+    validated("vwh-local-warned", "/warnings", LOCAL_REVIEW, rules=LOCAL_REVIEWS),
+    patched("mwh-local-label", "/patch-label", LOCAL_REVIEW, rules=LOCAL_REVIEWS),
+    validated(
+        "vwh-bindings",
+        "/review",
+        pod(),
+        Request(
+            "POST",
+            "/api/v1/namespaces/{ns}/bindings",
+            {"metadata": {"name": "p"}, "target": {"name": "n"}},
+        ),
+        rules=[rule(["bindings"], apiGroups=[""])],
+    ),
     validated("vwh-allow", "/allow"),
     validated("vwh-deny", "/deny"),
     validated("vwh-deny-message", "/deny-message"),

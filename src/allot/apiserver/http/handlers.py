@@ -179,8 +179,8 @@ class Handlers:
     async def _review(self, request: ApiRequest, target: Target) -> Response:
         write_options(request, "create")
         gvk = target.resource.gvk(target.version)
+        # Policies and webhooks are not asked about reviews.
         review = await self._subresources.document(request, gvk)
-        review = {**review, "kind": gvk.kind, "apiVersion": str(gvk.group_version)}
         answered = await self._reviews.answer(gvk.kind, target.namespace, review, request.user)
         return json_response(201, answered)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -65,6 +66,11 @@ TokenCheck = Callable[[User, str, str, dict[str, Any]], None]
 """Raises `ApiError` if the user must not have this token for the account of that namespace and name."""
 
 
+@cache
+def _type_of(kind: GroupVersionKind) -> dict[str, str]:
+    return {"kind": kind.kind, "apiVersion": str(kind.group_version)}
+
+
 class Subresources:
     """What can be done with parts of objects."""
 
@@ -121,10 +127,8 @@ class Subresources:
         named = target._replace(name=metadata["name"])
         if await self._caches.namespace(target.namespace) is None:
             raise api_errors.not_found(self._caches.namespaces, target.namespace)
-        info = self._writes.request_info(request, target, "create", options)
-        binding, warnings = await self._dynamic.admit_document(
-            target.resource, target.namespace, named.name, document, info
-        )
+        placed = document | {"metadata": {"namespace": target.namespace, **metadata}}
+        binding, warnings = await self._admit(request, named, options, placed)
         pod = named._replace(resource=self._pods, subresource=BINDING)
         return await self._bound(request, pod, options, binding, warnings)
 
@@ -295,6 +299,11 @@ class Subresources:
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body after policies and webhooks, and their warnings."""
         document = await self._document(request, target)
+        return await self._admit(request, target, options, document)
+
+    async def _admit(
+        self, request: ApiRequest, target: Target, options: WriteOptions, document: dict[str, Any]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
         info = self._writes.request_info(request, target, "create", options)
         return await self._dynamic.admit_document(
             target.resource, target.namespace, target.name, document, info
@@ -313,6 +322,7 @@ class Subresources:
         """The body as JSON values; 400 if it is of another kind, has another name, or unknown fields if that matters."""
         strict = request.query.get("fieldValidation") == "Strict"
         body = (await self._writes.read_body(request, kind)).json
-        return await self._workers.run(
+        document = await self._workers.run(
             len(body), lambda: document_of(kind, body, name, strict=strict)
         )
+        return document | _type_of(kind)

@@ -35,11 +35,38 @@ class AdmissionStrategy(RawStrategy):
         yield from super().validate_update(new, old, request)
         yield from self._validate(new, old)
 
+    def warnings(self, new: RawObject) -> list[str]:
+        return [*super().warnings(new), *review_rule_warnings(new)]
+
     def validate_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from super().validate_status_update(new, old, request)
         yield from validate_policy_status(new)
+
+
+_REVIEWS: Final = {
+    "authentication.k8s.io": ("selfsubjectreviews", "tokenreviews"),
+    "authorization.k8s.io": (
+        "localsubjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+    ),
+}
+
+
+def review_rule_warnings(configuration: RawObject) -> Iterator[str]:
+    """Rules of webhooks about reviews, for which webhooks are not called."""
+    for index, webhook in enumerate(configuration.get("webhooks", default=[])):
+        for number, rule in enumerate(webhook.get("rules") or ()):
+            for group in rule.get("apiGroups") or ():
+                for resource in rule.get("resources") or ():
+                    if resource in _REVIEWS.get(group, ()):
+                        yield (
+                            f"webhooks[{index}].rules[{number}]: {resource}.{group} is excluded from "
+                            "admission webhooks; this rule will have no effect"
+                        )
 
 
 def admission_strategy(

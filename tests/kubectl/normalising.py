@@ -33,6 +33,12 @@ _SUBSTITUTIONS: Final = tuple(
         (r"\b(web)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
         (r"\b(agent|db)-[a-z0-9]{8,10}\b", r"\1-<hash>"),
         (r"\b(agent|old|once|random|tpl|p-devices|debugger)-[a-z0-9]{5}\b", r"\1-<random>"),
+        (r"\bnode-debugger-n1-[a-z0-9]{5}\b", "node-debugger-n1-<random>"),
+        (r"\b(walked)-[a-z0-9]{10}\b", r"\1-<hash>"),
+        (r"(Expected resource version to be \d+, was )\d+", r"\1<version>"),
+        (r"\bhttps://kubernetes\.default\.svc(\.cluster\.local)?(?=[\s\"]|$)", "<issuer>"),
+        (r"\ballot-admin\b", "admin"),
+        (r"^(UID +|    uid: )admin\n", ""),
         (r" \(x\d+ over (\d+[smhd])+\)", ""),
         (_NOT_CPU + r"\b(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|[smhd])\b", "<age>"),
         (r"(?<=\S) {2,}", "  "),
@@ -46,16 +52,29 @@ def normalised(text: str, names: Mapping[str, str]) -> str:
         text = text.replace(found, replacement)
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
-    return _in_order(text)
+    return _in_order(_drain_warnings.sub(_sorted_notes, text))
+
+
+_EVICTING: Final = "evicting pod "
+_drain_warnings: Final = re.compile(r"(?<=^Warning: )(?:ignoring|deleting) .*; .*$", re.MULTILINE)
+
+
+def _sorted_notes(found: re.Match[str]) -> str:
+    """`kubectl drain` collects notes in a map."""
+    return "; ".join(sorted(found[0].split("; ")))
 
 
 def _in_order(text: str) -> str:
-    """Adjacent lines about objects with random names are in the order of these names."""
+    """Adjacent lines about objects with random names are in the order of these names, evictions in any order."""
     return "\n".join(
         line
-        for is_random, lines in groupby(text.split("\n"), lambda line: "<random>" in line)
+        for is_random, lines in groupby(text.split("\n"), _has_no_order)
         for line in (sorted(lines) if is_random else lines)
     )
+
+
+def _has_no_order(line: str) -> bool:
+    return "<random>" in line or line.startswith(_EVICTING)
 
 
 def without_descriptions(text: str) -> str:

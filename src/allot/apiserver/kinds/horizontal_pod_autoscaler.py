@@ -8,7 +8,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, fill, part
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
-from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, count_at, joined, text_at
 from allot.validation.autoscaling import validate_autoscaler
@@ -89,6 +89,7 @@ DEFINITION: Final = KindDefinition(
         KindRules(
             validate=validate_autoscaler,
             status={"desiredReplicas": 0, "currentMetrics": None},
+            generation=COUNTED,
         ),
     ),
     defaults=autoscaler_defaults,

@@ -56,6 +56,7 @@ def make_pod(stateful_set: RawObject, ordinal: int, revision: RawObject) -> Pod:
     name = pod_name(stateful_set, ordinal)
     pod = pod_from_template(template_in(revision), STATEFUL_SETS, stateful_set)
     labels = {POD_NAME: name, POD_INDEX: str(ordinal), REVISION_HASH: name_of(revision)}
+    pod = pod.with_value(f"{name_of(stateful_set)}-", "metadata", "generateName")
     pod = with_metadata_entries(pod.with_value(name, "metadata", "name"), "labels", labels)
     pod = pod.with_value(name, "spec", "hostname")
     service = stateful_set.get("spec", "serviceName")

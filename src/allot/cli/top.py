@@ -56,6 +56,8 @@ def top(cluster: ClusterArguments, mouse: bool, is_ascii: bool) -> int:
         os.dup2(os.open("/dev/tty", os.O_RDWR), sys.stdin.fileno())  # objects came from there
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     symbols = ASCII if is_ascii or encoding != "utf8" else BLOCKS
+    if not os.environ.get("NO_COLOR"):
+        os.environ.pop("NO_COLOR", None)  # empty means not set
     sys.setswitchinterval(_SWITCH_SECONDS)
     app = TopApp(source, symbols)
     result = app.run(mouse=mouse)

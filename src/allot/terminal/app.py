@@ -128,7 +128,7 @@ class TopApp(App[int]):
     ]
 
     def __init__(self, source: ClusterSource, symbols: SymbolSet = BLOCKS) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # the terminal's own colors; NO_COLOR leaves them out
         self.theme = "ansi-dark"
         self.source = source
         self.symbols = symbols

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
-from aiohttp import web
+import uvicorn
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from allot.api.identities import DeviceId, ObjectKey
 from allot.dashboard.access import COOKIE_SECONDS, SECURITY_HEADERS, TOKEN_PARAMETER, Access
@@ -22,7 +28,7 @@ from allot.dashboard.viewers import TooManyViewersError
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 1024 * 1024
-STREAM_END_SECONDS: Final = 1.0
+STREAM_END_SECONDS: Final = 1
 JSON: Final = "application/json"
 _STATIC: Final = files("allot.dashboard") / "static"
 _TYPES: Final = {
@@ -37,7 +43,15 @@ _NOT_SIGNED_IN: Final = """<!doctype html>
 <p>Open the address that allot printed when it started: it ends with <code>?token=…</code>.</p></body></html>
 """
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class BodyError(Exception):
+    """The body of a request is not read."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 class WhatIfBody(msgspec.Struct):
@@ -62,34 +76,49 @@ class DashboardServer:
         self._starting: asyncio.Task[None] | None = None
         self._is_stopping = asyncio.Event()
         self._static = _static_files()
-        app = web.Application(client_max_size=MAX_BODY, middlewares=[self._guarded])
-        app.add_routes(
+        self._router = Router(
             [
-                web.get("/", self._index),
-                web.get("/static/{path:.+}", self._file),
-                web.get("/api/stream", self._stream),
-                web.get("/api/device", self._device),
-                web.get("/api/claim", self._claim),
-                web.get("/api/pod", self._pod),
-                web.get("/api/objects", self._objects),
-                web.get("/api/pending", self._pending),
-                web.get("/api/explain", self._explain),
-                web.get("/api/choices", self._choices),
-                web.get("/api/history", self._history),
-                web.get("/api/history/floor", self._floor_at),
-                web.post("/api/what-if", self._what_if),
-                web.post("/api/expression", self._expression),
-            ]
+                _get("/", self._index),
+                _get("/static/{path:path}", self._file),
+                _get("/api/device", self._device),
+                _get("/api/claim", self._claim),
+                _get("/api/pod", self._pod),
+                _get("/api/objects", self._objects),
+                _get("/api/pending", self._pending),
+                _get("/api/explain", self._explain),
+                _get("/api/choices", self._choices),
+                _get("/api/history", self._history),
+                _get("/api/history/floor", self._floor_at),
+                _get("/api/stream", self._stream),
+                Route("/api/what-if", self._what_if, methods=["POST"]),
+                Route("/api/expression", self._expression, methods=["POST"]),
+            ],
+            default=_problem(404, "no such page"),
+            redirect_slashes=False,
         )
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STREAM_END_SECONDS)
+        config = uvicorn.Config(
+            self,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=STREAM_END_SECONDS,
+        )
+        self._server = uvicorn.Server(config)
+        self._server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+        self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listening: socket.socket) -> None:
-        await self._runner.setup()
-        await web.SockSite(self._runner, listening).start()
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0)
 
     async def stop(self) -> None:
         self._is_stopping.set()
-        await self._runner.cleanup()
+        self._server.should_exit = True
+        if self._serving is not None:
+            await self._serving
         if self._starting is not None:
             await asyncio.gather(self._starting, return_exceptions=True)
             await self._dashboard.stop()
@@ -104,117 +133,108 @@ class DashboardServer:
 
     # --- every request ---
 
-    @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        answer: ASGIApp | None = self._refusal(request)
+        if answer is None and request.url.path.startswith("/api/"):
+            answer = await self._unreadable()
         try:
-            response = self._refusal(request) or await self._answered(request, handler)
-        except web.HTTPException as error:
-            response = _problem(error.status, error.reason)
-        except Exception:
-            log.exception("%s %s", request.method, request.path)
-            response = _problem(500, "internal error; see the log of allot")
-        if not response.prepared:
-            response.headers.update(SECURITY_HEADERS)
-            response.headers.setdefault("Cache-Control", "no-store")
-        return response
+            await (answer or self._answered)(scope, receive, _with_security_headers(send))
+        except ClientDisconnect:
+            log.debug("the page was closed")
 
-    def _refusal(self, request: web.Request) -> web.Response | None:
-        token = request.query.get(TOKEN_PARAMETER)
+    def _refusal(self, request: Request) -> Response | None:
+        path, token = request.url.path, request.query_params.get(TOKEN_PARAMETER)
         misdirected = self._access.misdirected(request.headers)
-        if request.path == "/" and token is not None and misdirected is None:
+        if path == "/" and token is not None and misdirected is None:
             return self._sign_in(token)
         refusal = self._access.refusal(request.headers, request.cookies)
         if refusal is None:
             return None
-        if refusal.status == 401 and request.path == "/":
-            return web.Response(status=401, text=_NOT_SIGNED_IN, content_type="text/html")
+        if refusal.status == 401 and path == "/":
+            return Response(_NOT_SIGNED_IN, 401, media_type="text/html")
         return _problem(refusal.status, refusal.reason)
 
-    def _sign_in(self, token: str) -> web.Response:
+    def _sign_in(self, token: str) -> Response:
         if not self._access.is_token(token):
-            return web.Response(status=401, text=_NOT_SIGNED_IN, content_type="text/html")
-        response = web.Response(status=303, headers={"Location": "/"})
+            return Response(_NOT_SIGNED_IN, 401, media_type="text/html")
+        response = Response(status_code=303, headers={"Location": "/"})
         response.set_cookie(
             self._access.cookie,
             self._access.token,
             httponly=True,
-            samesite="Strict",
+            samesite="strict",
             max_age=COOKIE_SECONDS,
             path="/",
         )
         return response
 
-    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _unreadable(self) -> Response | None:
+        """The answer if the cluster cannot be read."""
         from allot.client.errors import ClientError
 
-        if request.path.startswith("/api/"):
-            try:
-                await self.started()
-            except (ClientError, TimeoutError) as error:
-                return _problem(502, f"the cluster cannot be read: {error or 'timeout'}")
-        if request.method == "POST" and request.content_type != JSON:
-            return _problem(415, f"the body must be {JSON}")
         try:
-            return await handler(request)
+            await self.started()
+        except (ClientError, TimeoutError) as error:
+            return _problem(502, f"the cluster cannot be read: {error or 'timeout'}")
+        return None
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._router(scope, receive, send)
+            return
         except AnswerError as error:
-            return _problem(422, str(error))
+            problem = _problem(422, str(error))
         except msgspec.DecodeError as error:
-            return _problem(400, f"the request is not understood: {error}")
+            problem = _problem(400, f"the request is not understood: {error}")
+        except BodyError as error:
+            problem = _problem(error.status, str(error))
+        except ClientDisconnect:
+            raise
+        except Exception:
+            log.exception("%s %s", scope["method"], scope["path"])
+            problem = _problem(500, "internal error; see the log of allot")
+        await problem(scope, receive, send)
 
     # --- the page ---
 
-    async def _index(self, request: web.Request) -> web.Response:
+    async def _index(self, _request: Request) -> Response:
         return self._serve("index.html")
 
-    async def _file(self, request: web.Request) -> web.Response:
-        return self._serve(request.match_info["path"])
+    async def _file(self, request: Request) -> Response:
+        return self._serve(request.path_params["path"])
 
-    def _serve(self, path: str) -> web.Response:
+    def _serve(self, path: str) -> Response:
         body = self._static.get(path)
         if body is None:
             return _problem(404, "no such file")
         kind = _TYPES[path.rpartition(".")[2]]
-        return web.Response(
-            body=body, content_type=kind, charset="utf-8", headers={"Cache-Control": "no-cache"}
+        return Response(
+            body,
+            media_type=f"{kind}; charset=utf-8",
+            headers={"Cache-Control": "no-cache"},
         )
 
-    async def _stream(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(
-            headers={**SECURITY_HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        )
-        response.content_type = "text/event-stream"
-        try:
-            with self._dashboard.viewers.viewer() as viewer:
-                await response.prepare(request)
-                sending = asyncio.ensure_future(_send_all(viewer.messages(), response))
-                ending = asyncio.ensure_future(self._is_stopping.wait())
-                try:
-                    await asyncio.wait({sending, ending}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    sending.cancel()
-                    ending.cancel()
-                    await asyncio.gather(sending, ending, return_exceptions=True)
-        except TooManyViewersError:
-            return _problem(503, "too many pages are open")
-        except ConnectionResetError:
-            log.debug("the page was closed")
-        return response
+    async def _stream(self, _request: Request) -> Response:
+        return _ChangeStream(self._dashboard, self._is_stopping)
 
     # --- JSON ---
 
-    async def _device(self, request: web.Request) -> web.Response:
-        query = request.query
+    async def _device(self, request: Request) -> Response:
+        query = request.query_params
         device = DeviceId(query.get("driver", ""), query.get("pool", ""), query.get("device", ""))
         return _json(self._dashboard.device(device))
 
-    async def _claim(self, request: web.Request) -> web.Response:
+    async def _claim(self, request: Request) -> Response:
         return _json(await self._dashboard.claim(_key(request)))
 
-    async def _pod(self, request: web.Request) -> web.Response:
+    async def _pod(self, request: Request) -> Response:
         return _json(await self._dashboard.pod(_key(request)))
 
-    async def _objects(self, request: web.Request) -> web.Response:
-        query = request.query
+    async def _objects(self, request: Request) -> Response:
+        query = request.query_params
         page = query.get("page", "0")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
         kind = "claims" if query.get("kind") == "claims" else "pods"
@@ -222,39 +242,103 @@ class DashboardServer:
             self._dashboard.objects(kind, query.get("search", ""), query.get("state", ""), number)
         )
 
-    async def _pending(self, request: web.Request) -> web.Response:
+    async def _pending(self, request: Request) -> Response:
         return _json(await self._dashboard.pending())
 
-    async def _explain(self, request: web.Request) -> web.Response:
-        kind = "claim" if request.query.get("kind") == "claim" else "pod"
+    async def _explain(self, request: Request) -> Response:
+        kind = "claim" if request.query_params.get("kind") == "claim" else "pod"
         return _json(await self._dashboard.explain(kind, _key(request)))
 
-    async def _choices(self, request: web.Request) -> web.Response:
+    async def _choices(self, request: Request) -> Response:
         return _json(self._dashboard.choices())
 
-    async def _history(self, request: web.Request) -> web.Response:
+    async def _history(self, request: Request) -> Response:
         return _json(self._dashboard.recorded_figures())
 
-    async def _floor_at(self, request: web.Request) -> web.Response:
+    async def _floor_at(self, request: Request) -> Response:
         try:
-            at = float(request.query.get("at", ""))
+            at = float(request.query_params.get("at", ""))
         except ValueError:
             return _problem(400, "at: expected seconds since the epoch")
         return _json(self._dashboard.floor_at(at))
 
-    async def _what_if(self, request: web.Request) -> web.Response:
-        body = msgspec.json.decode(await request.read(), type=WhatIfBody)
+    async def _what_if(self, request: Request) -> Response:
+        body = msgspec.json.decode(await _body(request), type=WhatIfBody)
         return _json(await self._dashboard.what_if(body.changes))
 
-    async def _expression(self, request: web.Request) -> web.Response:
-        body = msgspec.json.decode(await request.read(), type=ExpressionBody)
+    async def _expression(self, request: Request) -> Response:
+        body = msgspec.json.decode(await _body(request), type=ExpressionBody)
         found = await self._dashboard.try_expression(body.expression, is_derived=body.is_derived)
         return _json(found)
 
 
-async def _send_all(messages: Any, response: web.StreamResponse) -> None:
+class _ChangeStream(Response):
+    """Server-sent events for one page, until it is closed or the server stops."""
+
+    def __init__(self, dashboard: Dashboard, is_stopping: asyncio.Event) -> None:
+        super().__init__(media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._dashboard = dashboard
+        self._is_stopping = is_stopping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with self._dashboard.viewers.viewer() as viewer:
+                await send(
+                    {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+                )
+                tasks = {
+                    asyncio.ensure_future(_send_all(viewer.messages(), send)),
+                    asyncio.ensure_future(self._is_stopping.wait()),
+                    asyncio.ensure_future(_closed(receive)),
+                }
+                try:
+                    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TooManyViewersError:
+            await _problem(503, "too many pages are open")(scope, receive, send)
+
+
+async def _send_all(messages: AsyncIterator[bytes], send: Send) -> None:
     async for data in messages:
-        await response.write(data)
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def _closed(receive: Receive) -> None:
+    """Wait until the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _with_security_headers(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=message["headers"])
+            for name, value in SECURITY_HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return guarded
+
+
+def _get(path: str, handler: Handler) -> Route:
+    return Route(path, handler, methods=["GET"])
+
+
+async def _body(request: Request) -> bytes:
+    if request.headers.get("Content-Type", "").partition(";")[0].strip() != JSON:
+        raise BodyError(415, f"the body must be {JSON}")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise BodyError(413, f"the body has more than {MAX_BODY} bytes")
+    return bytes(body)
 
 
 def _static_files() -> dict[str, bytes]:
@@ -272,15 +356,17 @@ def _static_files() -> dict[str, bytes]:
     return found
 
 
-def _key(request: web.Request) -> ObjectKey:
-    return ObjectKey(request.query.get("namespace", ""), request.query.get("name", ""))
+def _key(request: Request) -> ObjectKey:
+    return ObjectKey(
+        request.query_params.get("namespace", ""), request.query_params.get("name", "")
+    )
 
 
-def _json(body: bytes | None) -> web.Response:
+def _json(body: bytes | None) -> Response:
     if body is None:
         return _problem(404, "it does not exist, or is not readable")
-    return web.Response(body=body, content_type=JSON)
+    return Response(body, media_type=JSON)
 
 
-def _problem(status: int, reason: str) -> web.Response:
-    return web.Response(status=status, body=encode({"error": reason}), content_type=JSON)
+def _problem(status: int, reason: str) -> Response:
+    return Response(encode({"error": reason}), status, media_type=JSON)

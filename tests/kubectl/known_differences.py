@@ -60,6 +60,6 @@ def compared_lines(name: str, text: str) -> Iterator[str]:
     """The lines of an answer without those that are known to differ."""
     ignored = [known.lines for known in KNOWN if known.invocations.search(name)]
     lines = text.splitlines()
-    for line in sorted(lines) if UNORDERED.search(name) else lines:
+    for line in sorted(filter(None, lines)) if UNORDERED.search(name) else lines:
         if not any(pattern.fullmatch(line) for pattern in ignored):
             yield line

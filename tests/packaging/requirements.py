@@ -29,19 +29,23 @@ def plain_requirements() -> list[str]:
 def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
     """The distributions that satisfy the requirements, with those that they require, by name."""
     found: dict[str, Distribution] = {}
-    wanted = [Requirement(each) for each in requirements]
+    seen: set[tuple[str, str]] = set()
+    wanted = [(Requirement(each), "") for each in requirements]
     while wanted:
-        requirement = wanted.pop()
+        requirement, of_extra = wanted.pop()
         name = canonicalize_name(requirement.name)
-        if name in found or not _applies(requirement):
+        if not _applies(requirement, of_extra):
             continue
         found[name] = distribution(name)
-        wanted += (Requirement(each) for each in found[name].requires or ())
+        for extra in ("", *requirement.extras):
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                wanted += ((Requirement(each), extra) for each in found[name].requires or ())
     return found
 
 
-def _applies(requirement: Requirement) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+def _applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def installed_files(package: Distribution) -> Iterator[tuple[str, Path]]:

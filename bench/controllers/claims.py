@@ -21,7 +21,7 @@ from allot.api.core import Pod
 from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.client import Client
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.controllers.controller import ControllerContext

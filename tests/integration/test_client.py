@@ -26,7 +26,8 @@ from allot.client.component_users import SCHEDULER
 from allot.client.connection import connect
 from allot.client.discovery import served
 from allot.client.errors import ApiStatusError, TransportError
-from allot.client.events import NORMAL, EventLimits, EventRecorder, reference_to
+from allot.client.event_recorder import EventLimits, EventRecorder
+from allot.client.events import NORMAL, reference_to
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import LeaderElector
 from allot.client.link import Link, LinkTransport

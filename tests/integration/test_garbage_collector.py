@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from allot.client.client import Client
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.served_kinds import ServedKinds
 from allot.controllers.controller import ControllerContext

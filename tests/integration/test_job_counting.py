@@ -10,7 +10,7 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.client.resources import JOBS, PODS

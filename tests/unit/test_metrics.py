@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from allot.apiserver.http.metrics import Metrics
 from allot.client.client import Client
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.controllers.binding import BindingMetrics

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from allot.client.client import Client
     from allot.client.connection import connect
     from allot.client.errors import ApiStatusError, ClientError, ConfigError, TransportError
-    from allot.client.events import EventRecorder
+    from allot.client.event_recorder import EventRecorder
     from allot.client.informer import Informer, InformerFactory, ResourceEventHandlers
     from allot.client.leader_election import LeaderElector
     from allot.client.options import DeleteOptions, PatchType, Scope

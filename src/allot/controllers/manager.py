@@ -10,7 +10,7 @@ from typing import Final, cast
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.informer import InformerFactory, Sources
 from allot.client.resources import CORE_EVENTS
 from allot.client.supervision import run_with_restarts

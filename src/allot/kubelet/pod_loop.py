@@ -14,7 +14,8 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
-from allot.client.events import NORMAL, WARNING, EventRecorder, Recorder, reference_to
+from allot.client.event_recorder import EventRecorder
+from allot.client.events import NORMAL, WARNING, Recorder, reference_to
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS

@@ -7,7 +7,7 @@ from typing import Final
 
 from allot.client.client import Client
 from allot.client.discovery import served
-from allot.client.events import EventLimits, EventRecorder
+from allot.client.event_recorder import EventLimits, EventRecorder
 from allot.client.informer import InformerFactory, Sources
 from allot.client.options import Scope
 from allot.client.resources import CORE_EVENTS, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES

@@ -13,7 +13,7 @@ from allot.api.core import Node
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.clock import wall_clock
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.informer import InformerFactory, Sources
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates

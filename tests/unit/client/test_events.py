@@ -7,14 +7,9 @@ from typing import Any
 import pytest
 
 from allot.client.client import Client
-from allot.client.events import (
-    NORMAL,
-    WARNING,
-    EventLimits,
-    EventRecorder,
-    ObjectReference,
-    shortened,
-)
+from allot.client.event_correlation import CorrelationLimits
+from allot.client.event_recorder import EventLimits, EventRecorder
+from allot.client.events import NORMAL, WARNING, ObjectReference, shortened
 from allot.client.resources import CORE_EVENTS
 from allot.client.transport import Response
 from tests.unit.client.fakes import FakeClock, Request, ScriptedTransport, answer, settle, status
@@ -317,13 +312,17 @@ def test_similar_events_are_aggregated() -> None:
         await settle()
         assert recording.bodies()[-1]["note"] == "20 nodes"
 
-    play(scenario, limits=EventLimits(similar=5))
+    play(scenario, limits=EventLimits(correlation=CorrelationLimits(similar=5)))
 
 
 def test_writes_come_at_a_limited_rate_and_memory_is_bounded() -> None:
     async def main() -> None:
         limits = EventLimits(
-            writes_per_second=10, writes_at_once=20, queue=100, remembered=50, writers=1
+            writes_per_second=10,
+            writes_at_once=20,
+            queue=100,
+            writers=1,
+            correlation=CorrelationLimits(remembered=50),
         )
         recording = Recording(limits, *[FINE] * 1000)
         recording.recorder.start()
@@ -337,7 +336,8 @@ def test_writes_come_at_a_limited_rate_and_memory_is_bounded() -> None:
         assert 60 <= len(recording.asked) <= 71
         recorder = recording.recorder
         assert recorder.dropped == 9_900
-        for kept in (recorder._series, recorder._allowances, recorder._similar):
+        known = recorder._correlator
+        for kept in (known._series, known._allowances, known._similar):
             assert len(kept) == 50
         await recorder.stop(0)
 
@@ -348,7 +348,7 @@ def test_an_object_with_many_events_keeps_its_allowance() -> None:
     """The buckets that are forgotten are those of objects that were quiet longest."""
 
     async def main() -> None:
-        recording = Recording(EventLimits(remembered=10, burst=3))
+        recording = Recording(EventLimits(correlation=CorrelationLimits(remembered=10, burst=3)))
         for number in range(100):
             recording.fail(f"try {number}")
             recording.fail(about=POD._replace(name=f"pod-{number}", uid=str(number)))

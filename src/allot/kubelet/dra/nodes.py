@@ -18,7 +18,8 @@ from allot.api.identities import ObjectKey
 from allot.api.slices import ResourceSlice
 from allot.client.client import Client
 from allot.client.errors import ClientError
-from allot.client.events import WARNING, EventRecorder, reference_to
+from allot.client.event_recorder import EventRecorder
+from allot.client.events import WARNING, reference_to
 from allot.client.informer import Informer
 from allot.client.options import Scope
 from allot.client.resources import NODES, Resource

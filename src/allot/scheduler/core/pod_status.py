@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.events import NORMAL, WARNING, EventRecorder, ObjectReference
+from allot.client.event_recorder import EventRecorder
+from allot.client.events import NORMAL, WARNING, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
 from allot.scheduler.state.pods import PodInfo

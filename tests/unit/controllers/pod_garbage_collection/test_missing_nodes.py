@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from allot.api.core import Pod
-from allot.client.events import EventRecorder
+from allot.client.event_recorder import EventRecorder
 from allot.client.informer import InformerFactory
 from allot.client.resources import PODS
 from allot.client.transport import Response

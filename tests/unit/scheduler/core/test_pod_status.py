@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from allot.client.errors import TransportError
-from allot.client.events import EventRecorder, ObjectReference
+from allot.client.event_recorder import EventRecorder
+from allot.client.events import ObjectReference
 from allot.scheduler.core.pod_status import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,

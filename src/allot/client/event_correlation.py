@@ -1,0 +1,126 @@
+"""Which events are one: repetitions, similar ones, and too many about one object.
+
+Equal events become one with a count (series), events that differ only in their notes are aggregated, and a spam filter
+limits the events of one reason about one object.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from allot.client.clock import micro_time
+from allot.client.events import Event, ObjectReference, shortened
+from allot.client.rate_limits import TokenBucket
+
+_COMBINED: Final = "(combined from similar events): "
+
+
+class CorrelationLimits(NamedTuple):
+    """Limits of series, aggregation and spam filter."""
+
+    series_seconds: float = 360.0
+    """A repetition after a longer pause is a new event."""
+    remembered: int = 4096
+    """Cached series, and cached rate limits of objects."""
+    burst: int = 25
+    """The burst of events of one reason about one object."""
+    refill_seconds: float = 300.0
+    """The interval in which one more event is allowed."""
+    similar: int = 25
+    """Events that differ only in their notes; more of them are aggregated to one."""
+    similar_seconds: float = 600.0
+    """Aggregation ends after a pause this long."""
+
+
+class _Similar:
+    """The notes of events that are equal otherwise."""
+
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+        self.last_at = 0.0
+
+
+class EventSeries:
+    """An event, its count, and the count that was written."""
+
+    def __init__(self, event: Event, today: datetime, now: float) -> None:
+        self.event = event
+        self.began = today
+        self.name = ""
+        self.count = 0
+        self.written = 0
+        self.is_queued = False
+        self.queued_at = now
+        self.not_before = now
+        self.pause = 0.0
+        self.seen(today, now)
+
+    def seen(self, today: datetime, now: float) -> None:
+        self.count += 1
+        self.last = today
+        self.last_at = now
+
+    def counted(self) -> dict[str, Any]:
+        return {"count": self.count, "lastObservedTime": micro_time(self.last)}
+
+
+class EventCorrelator:
+    """The series of recent events."""
+
+    def __init__(self, limits: CorrelationLimits) -> None:
+        self._limits = limits
+        self._series: OrderedDict[Event, EventSeries] = OrderedDict()
+        self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
+        self._similar: OrderedDict[Event, _Similar] = OrderedDict()
+
+    def series_of(self, event: Event, today: datetime, now: float) -> EventSeries | None:
+        """The series that the event is counted in; None if the spam filter suppresses it."""
+        key = event.key
+        if self._is_one_of_many(key, now):
+            event = event._replace(note=shortened(f"{_COMBINED}{event.note}"))
+            key = key._replace(note=_COMBINED)
+        if not self._allows(key, now):
+            return None
+        series = self._series.get(key)
+        if series is not None and now - series.last_at <= self._limits.series_seconds:
+            series.seen(today, now)
+            self._series.move_to_end(key)
+        else:
+            series = self._series[key] = EventSeries(event, today, now)
+            self._series.move_to_end(key)
+            _forget_oldest(self._series, self._limits.remembered)
+        return series
+
+    def _is_one_of_many(self, key: Event, now: float) -> bool:
+        """Whether the event is aggregated with similar ones."""
+        alike = key._replace(note="")
+        similar = self._similar.get(alike)
+        if similar is None or now - similar.last_at > self._limits.similar_seconds:
+            similar = self._similar[alike] = _Similar()
+            _forget_oldest(self._similar, self._limits.remembered)
+        self._similar.move_to_end(alike)
+        similar.last_at = now
+        if key.note in similar.notes:
+            return False
+        if len(similar.notes) >= self._limits.similar:
+            return True
+        similar.notes.add(key.note)
+        return False
+
+    def _allows(self, key: Event, now: float) -> bool:
+        # By reason, so that repeated failures do not suppress the final success.
+        about = key.regarding, key.reason
+        bucket = self._allowances.get(about)
+        if bucket is None:
+            bucket = TokenBucket(1 / self._limits.refill_seconds, self._limits.burst, now)
+            self._allowances[about] = bucket
+            _forget_oldest(self._allowances, self._limits.remembered)
+        self._allowances.move_to_end(about)
+        return bucket.take(now)
+
+
+def _forget_oldest(entries: OrderedDict[Any, Any], most: int) -> None:
+    if len(entries) > most:
+        entries.popitem(last=False)

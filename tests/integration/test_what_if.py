@@ -21,19 +21,11 @@ from allot.api.resource import DeviceTaint
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import take_snapshot
-from allot.questions.changes import (
-    TAINT_KEY,
-    AddObjects,
-    Change,
-    DrainNode,
-    read_eviction,
-    read_removal,
-    read_scale,
-    read_taint,
-)
+from allot.questions.changes import TAINT_KEY, AddObjects, Change, DrainNode
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.observed_cluster import KINDS, ObservedCluster
 from allot.questions.what_if import what_if
+from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
 from allot.testing.builders import manifest
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from allot.testing.observed_clusters import snapshot_of

@@ -16,20 +16,12 @@ from allot.cli.question_options import ClusterArguments, cluster_options, descri
 from allot.cli.snapshots import snapshot_of_files
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
 from allot.client import resources
-from allot.questions.changes import (
-    AddObjects,
-    Change,
-    ChangeError,
-    DrainNode,
-    read_eviction,
-    read_removal,
-    read_scale,
-    read_taint,
-)
+from allot.questions.changes import AddObjects, Change, ChangeError, DrainNode
 from allot.questions.device_usage import UsageFigures
 from allot.questions.observed_cluster import KINDS
 from allot.questions.what_if import Effect, PodEffect, WhatIfAnswer
 from allot.questions.what_if import what_if as ask
+from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
 
 _AGENT: Final = "allot-what-if"
 _META: Final = "allot.what_if.order"

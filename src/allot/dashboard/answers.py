@@ -31,20 +31,12 @@ from allot.driver.loading import load_hardware, profiles
 from allot.public.arguments import manifests_of
 from allot.public.errors import ManifestError
 from allot.public.loading import objects_in
-from allot.questions.changes import (
-    AddObjects,
-    Change,
-    ChangeError,
-    DrainNode,
-    read_eviction,
-    read_removal,
-    read_scale,
-    read_taint,
-)
+from allot.questions.changes import AddObjects, Change, ChangeError, DrainNode
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import KINDS, ObservedCluster
 from allot.questions.pending import pending_pods
 from allot.questions.what_if import carried_out
+from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
 from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.explain.explanation_text import claim_lines, pod_lines
 from allot.scheduler.explain.explanations import NodeExplanation

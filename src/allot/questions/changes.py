@@ -10,7 +10,6 @@ EvictPod       deleted as by the eviction API, within disruption budgets
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import Device, ResourceSlice
 from allot.apiserver.kinds.eviction import EvictionGranted, decide_eviction
 from allot.client import resources
-from allot.client.resources import RESOURCES, Resource
+from allot.client.resources import Resource
 from allot.controllers.device_taint_eviction.evictions import (
     EvictingTaint,
     claim_names,
@@ -48,25 +47,6 @@ from allot.questions.workload_model import BY_KIND, with_defaults
 
 TAINT_KEY: Final = "allot.dev/what-if"
 EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
-_WITH_EFFECT: Final = re.compile(
-    rf"(?P<what>.+?)(?::(?P<effect>{'|'.join(EFFECTS)}))?", re.DOTALL
-).fullmatch
-
-_NAMES: Final[dict[str, Resource[Any]]] = {
-    name: resource
-    for resource in reversed(RESOURCES)
-    for name in (resource.kind.lower(), resource.plural)
-} | {
-    "claim": resources.RESOURCE_CLAIMS,
-    "claims": resources.RESOURCE_CLAIMS,
-    "deploy": resources.DEPLOYMENTS,
-    "rs": resources.REPLICA_SETS,
-    "sts": resources.STATEFUL_SETS,
-    "ds": resources.DAEMON_SETS,
-    "po": resources.PODS,
-    "no": resources.NODES,
-    "slice": resources.RESOURCE_SLICES,
-}
 
 
 class ChangeError(ValueError):
@@ -405,56 +385,3 @@ def _existing(model: ClusterModel, resource: Resource[Any], key: ObjectKey) -> A
         hint = did_you_mean(similar_names(key.name, known))
         raise ChangeError(f"no {resource.kind} {key.name}{where}{hint}")
     return found
-
-
-# --- what a person writes ---
-
-
-def read_reference(text: str, namespace: str) -> tuple[Resource[Any], ObjectKey]:
-    """`kind/NAME` or `kind/NAMESPACE/NAME`; `ChangeError`."""
-    kind, _, rest = text.partition("/")
-    resource = _NAMES.get(kind.lower())
-    if resource is None or not rest:
-        hint = did_you_mean(similar_names(kind.lower(), _NAMES)) if resource is None else ""
-        raise ChangeError(f"{text}: expected kind/NAME, such as pod/web{hint}")
-    space, _, name = rest.rpartition("/")
-    return resource, ObjectKey((space or namespace) if resource.namespaced else "", name)
-
-
-def read_scale(text: str, namespace: str) -> ScaleWorkload:
-    """`deployment/NAME=N`."""
-    reference, _, number = text.rpartition("=")
-    if not reference or not number.isdecimal():
-        raise ChangeError(f"{text}: expected kind/NAME=N, such as deployment/web=10")
-    resource, key = read_reference(reference, namespace)
-    if resource.kind not in BY_KIND or resource is resources.DAEMON_SETS:
-        raise ChangeError(f"{text}: a {resource.kind} cannot be scaled")
-    return ScaleWorkload(f"scale {text}", resource, key, int(number))
-
-
-def read_taint(text: str) -> TaintNode | TaintDevices:
-    """`node/NAME[:EFFECT]`, `device/DRIVER/POOL/DEVICE[:EFFECT]` or `EXPRESSION[:EFFECT]`."""
-    found = _WITH_EFFECT(text)
-    assert found is not None
-    what, effect = found["what"], found["effect"] or NO_EXECUTE
-    shown = f"taint {text}"
-    if what.startswith("node/"):
-        return TaintNode(shown, what.removeprefix("node/"), effect)
-    if what.startswith("device/"):
-        parts = what.removeprefix("device/").split("/")
-        if len(parts) != 3 or not all(parts):
-            raise ChangeError(f"{text}: expected device/DRIVER/POOL/DEVICE")
-        return TaintDevices(shown, device=DeviceId(*parts), effect=effect)
-    return TaintDevices(shown, what, effect=effect)
-
-
-def read_removal(text: str, namespace: str) -> RemoveObject:
-    resource, key = read_reference(text, namespace)
-    return RemoveObject(f"remove {text}", resource, key)
-
-
-def read_eviction(text: str, namespace: str) -> EvictPod:
-    resource, key = read_reference(text, namespace)
-    if resource is not resources.PODS:
-        raise ChangeError(f"{text}: only pods can be evicted")
-    return EvictPod(f"evict {text}", key)

@@ -13,15 +13,9 @@ from allot.api.raw import RawObject
 from allot.cli.errors import CommandError
 from allot.cli.main import allot
 from allot.client import resources
-from allot.questions.changes import (
-    ChangeError,
-    DrainNode,
-    read_eviction,
-    read_removal,
-    read_scale,
-    read_taint,
-)
+from allot.questions.changes import ChangeError, DrainNode
 from allot.questions.what_if import Effect, WhatIfAnswer, what_if
+from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
 from allot.testing.builders import (
     a_claim,
     a_class,

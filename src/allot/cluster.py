@@ -34,13 +34,19 @@ class Cluster:
         times: ClusterTime = REAL_TIME,
         *,
         root_certificates: str = "",
+        shares_informers: bool = True,
     ) -> None:
         self.server = server
         self._admin_token = admin_token
         self._time = times
         self.clients: list[Client] = []
         self.components = Components(
-            self._component_client, parts, gates, times, root_certificates=root_certificates
+            self._component_client,
+            parts,
+            gates,
+            times,
+            root_certificates=root_certificates,
+            shares_informers=shares_informers,
         )
         for name, registry in self.components.registries.items():
             server.metrics.others[name] = partial(_shown, registry)

@@ -96,14 +96,18 @@ class Components:
         times: ClusterTime = REAL_TIME,
         *,
         root_certificates: str = "",
+        shares_informers: bool = True,
     ) -> None:
         """`new_client` creates the client of a component from its user and user agent.
 
-        `root_certificates` are the CA certificates that are published for pods.
+        `root_certificates` are the CA certificates that are published for pods. Shared informers list and watch as the
+        controller manager, whose role allows all that components read; otherwise each component does it by itself.
         """
         self._new_client = new_client
         self._time = times
-        self._informers = SharedInformers(new_client(CONTROLLER_MANAGER, COMPONENT))
+        self._informers = (
+            SharedInformers(new_client(CONTROLLER_MANAGER, COMPONENT)) if shares_informers else None
+        )
         self._root_certificates = root_certificates
         self.parts: list[Part] = []
         self.registries: dict[str, Callable[[], CollectorRegistry]] = {}
@@ -175,7 +179,8 @@ class Components:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._informers.stop()
+        if self._informers is not None:
+            await self._informers.stop()
 
 
 class RestartingScheduler:
@@ -187,7 +192,7 @@ class RestartingScheduler:
         configuration: SchedulerConfiguration,
         gates: FeatureGates,
         times: ClusterTime,
-        informers: SharedInformers,
+        informers: SharedInformers | None,
     ) -> None:
         """Raises `ConfigurationError`."""
         self._make = partial(

@@ -97,7 +97,9 @@ def play(story: Story, files: Sequence[str], controllers: Sequence[str]) -> Depl
             [load_hardware(each) for each in ("gpu-server=1", "fabric")],
         )
         times = ClusterTime(clock, clock.now, clock.whole_seconds)
-        cluster = DeployedCluster(server, ADMIN, parts, features.DEFAULTS, times)
+        cluster = DeployedCluster(
+            server, ADMIN, parts, features.DEFAULTS, times, shares_informers=False
+        )
         await cluster.start()
         try:
             await story(cluster.client("test"))

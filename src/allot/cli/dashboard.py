@@ -96,7 +96,7 @@ def _open(url: str) -> None:
 
 async def source_of(cluster: ClusterArguments) -> ClusterSource:
     """The cluster that the options name; `CommandError` if it cannot be read."""
-    from allot.dashboard.cluster_source import FixedCluster, LiveCluster
+    from allot.dashboard.cluster_source import FixedCluster, LiveSource
     from allot.dashboard.recorded_cluster import RecordedCluster
     from allot.questions.recording.lines import is_recording
     from allot.questions.recording.reader import Recording
@@ -109,4 +109,4 @@ async def source_of(cluster: ClusterArguments) -> ClusterSource:
             return RecordedCluster(title, observed, Recording.open(first))
         return FixedCluster(title, observed)
     observed, client = await cluster.connect(AGENT)
-    return LiveCluster(cluster.title, observed, client, cluster.namespace)
+    return LiveSource(cluster.title, observed, client, cluster.namespace)

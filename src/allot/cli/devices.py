@@ -17,6 +17,7 @@ from allot.cli.completers import (
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.question_options import ClusterArguments, cluster_options
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
+from allot.questions.device_text import details_text, holders_text
 from allot.questions.devices import (
     DeviceFilter,
     DeviceList,
@@ -133,30 +134,12 @@ def _state(row: DeviceRow) -> Text:
     return Text(row.state, _COLORS.get(row.state, ""))
 
 
-def _holders(row: DeviceRow) -> str:
-    """Pods, or claims that no pod uses, with what their shares consume."""
-    parts = []
-    for holder in row.held_by:
-        share = ", ".join(f"{name} {amount}" for name, amount in holder.consumed.items())
-        name = ", ".join(f"pod/{pod}" for pod in holder.pods) or f"claim/{holder.claim}"
-        parts.append(f"{name} ({share})" if share else name)
-    return "; ".join(parts)
-
-
-def _details(row: DeviceRow) -> str:
-    parts = [f"{name} {amount} left" for name, amount in row.remaining.items()]
-    parts += row.taints
-    parts += (f"waits for {name}" for holder in row.held_by for name in holder.waits_for)
-    parts += (f"failed: {holder.failure}" for holder in row.held_by if holder.failure)
-    return "; ".join([*parts, *filter(None, [row.reason])])
-
-
 _COLUMNS: Final = (
     Column("NODE", lambda row: row.node or "-"),
     Column("POOL", lambda row: row.pool if row.pool != row.node else "-"),
     Column("DEVICE", lambda row: row.device, keeps_whole=True),
     Column("MODEL", lambda row: row.model),
     Column("STATE", _state, keeps_whole=True),
-    Column("HELD BY", _holders),
-    Column("DETAILS", _details),
+    Column("HELD BY", holders_text),
+    Column("DETAILS", details_text),
 )

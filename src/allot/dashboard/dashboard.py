@@ -72,9 +72,9 @@ class Dashboard:
         self._pending: tuple[int, bytes] | None = None
         self._pending_lock = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        for listener in (self.floor.changed, self._figures.changed, self._claims.changed):
-            source.add_listener(listener)
-        source.add_listener(self._object_changed)
+        for handler in (self.floor.changed, self._figures.changed, self._claims.changed):
+            source.add_handler(handler)
+        source.add_handler(self._object_changed)
         source.on_moment = self._end_moment
 
     async def start(self) -> None:

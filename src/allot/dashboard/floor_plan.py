@@ -6,28 +6,21 @@ what is different. Devices and pools have numbers that stay the same as long as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from allot.allocation.pools import PoolId
-from allot.api.claims import ResourceClaim
 from allot.api.identities import DeviceId
-from allot.api.quantity import Quantity
 from allot.api.slices import Device, ResourceSlice
-from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
-from allot.controllers.pool_status import CountedDevice, newest_slices
-from allot.features import DEVICE_TAINT_RULES, FeatureGates
-from allot.questions.device_holders import DeviceHolders, Holder
-from allot.questions.devices import (
-    DeviceRow,
-    DeviceUse,
-    pool_devices,
-    unpublished_row,
-)
+from allot.features import FeatureGates
+from allot.questions.device_holders import Holder
+from allot.questions.device_text import used_share
+from allot.questions.devices import DeviceRow, DeviceUse
+from allot.questions.live_pools import POOL_KINDS, LivePools
 
 STATES: Final = tuple(DeviceUse)
 """States by the number that stands for them in messages."""
@@ -98,13 +91,8 @@ class FloorPlan:
     """All pools of a cluster."""
 
     def __init__(self, gates: FeatureGates) -> None:
-        self.holders = DeviceHolders(gates)
-        self._has_rules = DEVICE_TAINT_RULES in gates
-        self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
-        self._newest: dict[PoolId, tuple[ResourceSlice, ...]] = {}
-        self._rules: dict[str, Any] = {}
+        self._live = LivePools(gates)
         self._known: dict[PoolId, _Known] = {}
-        self._outdated: dict[PoolId, None] = {}
         self._numbers: dict[DeviceId, int] = {}
         self._pool_numbers: dict[PoolId, int] = {}
         self._ids: list[DeviceId] = []
@@ -113,49 +101,11 @@ class FloorPlan:
 
     def changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
         """An object has changed. Other resources than those of devices are ignored."""
-        if resource is resources.RESOURCE_CLAIMS:
-            self._claim_changed(old, new)
-        elif resource is resources.RESOURCE_SLICES:
-            self._slice_changed(old, new)
-        elif resource is resources.DEVICE_TAINT_RULES and self._has_rules:
-            for rule in (old, new):
-                if rule is not None:
-                    self._rules.pop(rule.metadata.name, None)
-            if new is not None:
-                self._rules[new.metadata.name] = new
-            self._outdated.update(dict.fromkeys(self._slices))
-
-    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        for claim in (old, new):
-            if claim is not None and claim.status.allocation is not None:
-                for result in claim.status.allocation.devices.results:
-                    self._outdated[PoolId(result.driver, result.pool)] = None
-        if new is not None:
-            self.holders.put(new)
-        elif old is not None:
-            self.holders.remove(old)
-
-    def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        for slice_ in (old, new):
-            if slice_ is None:
-                continue
-            pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
-            self._outdated[pool] = None
-            self._newest.pop(pool, None)
-            known = self._slices.setdefault(pool, {})
-            if slice_ is new:
-                known[slice_.metadata.name] = slice_
-            else:
-                known.pop(slice_.metadata.name, None)
+        self._live.change(resource, old, new)
 
     def changed_to(self, before: Snapshot, after: Snapshot) -> FloorChange:
         """Go on from the objects of one snapshot to those of another, and refresh. For what-if answers, in a copy."""
-        kinds: tuple[Resource[Any], ...] = (
-            resources.RESOURCE_SLICES,
-            resources.DEVICE_TAINT_RULES,
-            resources.RESOURCE_CLAIMS,
-        )
-        for resource in kinds:
+        for resource in POOL_KINDS:
             key = resource.codec.key
             old = {key(obj): obj for obj in before.of(resource)}
             new = {key(obj): obj for obj in after.of(resource)}
@@ -164,21 +114,15 @@ class FloorPlan:
                     self.changed(resource, old.get(name), new.get(name))
         return self.refresh()
 
-    @property
-    def is_outdated(self) -> bool:
-        return bool(self._outdated)
-
     def refresh(self) -> FloorChange:
         """Compute outdated pools again."""
-        outdated, self._outdated = self._outdated, {}
         pools: list[PoolPlan] = []
         gone: list[int] = []
         cells: list[tuple[int, Cell]] = []
-        for pool in outdated:
+        for pool in self._live.take_outdated():
             plan = self._plan(pool)
             known = self._known.get(pool)
             if plan is None:
-                self._slices.pop(pool, None)
                 if known is not None:
                     del self._known[pool]
                     gone.append(known.plan.number)
@@ -211,52 +155,35 @@ class FloorPlan:
     def row(self, device: DeviceId) -> DeviceRow | None:
         """The device as `allot devices` shows it."""
         pool = PoolId(device.driver, device.pool)
-        for counted, row in self._counted(pool):
+        for counted, row in self._live.devices(pool):
             if counted.device.name == device.device:
                 return row()
-        if device.device in self.holders.ledger.taken(pool):
-            return unpublished_row(device, self.holders)
-        return None
+        unpublished = self._live.unpublished_rows(pool, ())
+        return next((row for row in unpublished if row.id == device), None)
 
     def published(self, device: DeviceId) -> tuple[ResourceSlice, Device] | None:
         """The device and its slice; None if it is not published."""
-        for slice_ in self._newest_slices(PoolId(device.driver, device.pool)):
-            for each in slice_.spec.devices or ():
-                if each.name == device.device:
-                    return slice_, each
-        return None
+        return self._live.published(device)
 
     # --- computing ---
-
-    def _newest_slices(self, pool: PoolId) -> tuple[ResourceSlice, ...]:
-        if pool not in self._newest:
-            slices = newest_slices(self._slices.get(pool, {}).values())
-            self._newest[pool] = slices.get(pool, ())
-        return self._newest[pool]
-
-    def _counted(self, pool: PoolId) -> Iterable[tuple[CountedDevice, Callable[[], DeviceRow]]]:
-        slices = self._newest_slices(pool)
-        rules = tuple(self._rules.values())
-        return pool_devices(pool, slices, self.holders, rules) if slices else ()
 
     def _plan(self, pool: PoolId) -> PoolPlan | None:
         places: list[Place] = []
         cells: list[Cell] = []
         nodes: dict[str, None] = {}
-        weights = _Weights(self._newest_slices(pool))
+        weights = _Weights(self._live.slices(pool))
         published: set[str] = set()
-        for counted, row_of in self._counted(pool):
+        for counted, row_of in self._live.devices(pool):
             row, device = row_of(), counted.device
             published.add(device.name)
             nodes[row.node] = None
             group, weight = weights.of(device)
             number = self._number(row.id)
             places.append(Place(number, device.name, row.model, row.node, group, weight))
-            cells.append(_cell(row, device))
-        for name in sorted({*self.holders.ledger.taken(pool)} - published):
-            id_ = DeviceId(pool.driver, pool.pool, name)
-            places.append(Place(self._number(id_), name, "", "", "", 100))
-            cells.append(_cell(unpublished_row(id_, self.holders), None))
+            cells.append(_cell(row))
+        for row in self._live.unpublished_rows(pool, published):
+            places.append(Place(self._number(row.id), row.device, "", "", "", 100))
+            cells.append(_cell(row))
         if not places:
             return None
         node = next(iter(nodes)) if len(nodes) == 1 else ""
@@ -297,28 +224,13 @@ class _Weights:
         return first.counter_set, min(100, max(shares, default=100))
 
 
-def _cell(row: DeviceRow, device: Device | None) -> Cell:
+def _cell(row: DeviceRow) -> Cell:
     marks = TAINTED if row.taints else 0
     if any(holder.failure for holder in row.held_by):
         marks |= FAILED
-    return Cell(
-        _STATE_NUMBERS[row.state], _used(row, device), marks, tuple(map(_holder, row.held_by))
-    )
+    used = round(100 * used_share(row))
+    return Cell(_STATE_NUMBERS[row.state], used, marks, tuple(map(_holder, row.held_by)))
 
 
 def _holder(holder: Holder) -> tuple[str, ...]:
     return holder.claim, *holder.pods[:MAX_PODS]
-
-
-def _used(row: DeviceRow, device: Device | None) -> int:
-    """In percent; of a device that can be shared, of the capacity of which most is used."""
-    if not row.held_by:
-        return 0
-    if device is None or not row.remaining or row.state is DeviceUse.HELD:
-        return 100
-    shares = [
-        100 - 100 * Quantity.parse(row.remaining[name]).nanos // capacity.value.nanos
-        for name, capacity in device.capacity.items()
-        if capacity.value.nanos > 0
-    ]
-    return min(100, max((*shares, 1)))

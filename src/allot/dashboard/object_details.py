@@ -24,6 +24,7 @@ from allot.client.snapshot import Snapshot
 from allot.controllers.resource_claims.pods import claim_entries, claim_statuses, used_claims
 from allot.dashboard.claim_log import Noticed
 from allot.dashboard.floor_plan import FloorPlan
+from allot.questions.object_states import claim_state, event_time
 
 Json = dict[str, Any]
 PAGE_SIZE: Final = 100
@@ -88,21 +89,13 @@ def claim_row(claim: ResourceClaim) -> Json:
     allocation = claim.status.allocation
     return {
         "claim": str(claim.key),
-        "state": _claim_state(claim),
+        "state": claim_state(claim),
         "created": _seconds(claim.metadata.creation_timestamp),
         "devices": [_device_name(each) for each in allocation.devices.results]
         if allocation is not None
         else [],
         "pods": [each.name for each in claim.status.reserved_for if each.resource == "pods"],
     }
-
-
-def _claim_state(claim: ResourceClaim) -> str:
-    if claim.metadata.deletion_timestamp is not None:
-        return "being deleted"
-    if claim.status.allocation is None:
-        return "pending"
-    return "reserved" if claim.status.reserved_for else "allocated"
 
 
 def claim_detail(
@@ -236,7 +229,7 @@ def pod_detail(objects: Snapshot, key: ObjectKey, events: Iterable[RawObject]) -
                 "entry": entry.name,
                 "template": entry.template_name,
                 "claim": f"{key.namespace}/{name}" if name else "",
-                "state": _claim_state(claim) if claim is not None else "missing",
+                "state": claim_state(claim) if claim is not None else "missing",
                 "requests": [_request(claim, each) for each in claim.spec.devices.requests]
                 if claim is not None
                 else [],
@@ -324,15 +317,8 @@ def _pod_times(pod: Pod) -> Iterator[Json]:
 
 
 def _event_entry(event: RawObject) -> Json:
-    series = event.get("series", default={})
-    at = (
-        read_time(series.get("lastObservedTime"))
-        or read_time(event.get("deprecatedLastTimestamp"))
-        or read_time(event.get("eventTime"))
-        or event.metadata.creation_timestamp
-    )
     note = event.get("note") or event.get("message") or ""
-    entry = _entry(at, str(event.get("reason", default="")), str(note))
+    entry = _entry(event_time(event), str(event.get("reason", default="")), str(note))
     return entry | {"isEvent": True, "isWarning": event.get("type") == "Warning"}
 
 

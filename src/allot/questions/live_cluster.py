@@ -46,12 +46,15 @@ class LiveCluster:
         """`base` has feature gates, rules and configuration. `namespace` is read where all namespaces may not be."""
         self.revision = 0
         """Grows with every change."""
+        self.objects = Snapshot()
+        """All that is known now, and why some is missing; changes before handlers are called."""
+        self.objects.server_version = base.objects.server_version
+        self.objects.gates = base.objects.gates
         self._client = client
         self._base = base
         self._resources = tuple(resources)
         self._namespace = namespace
         self._informers: dict[Resource[Any], Informer[Any]] = {}
-        self._unread: dict[Resource[Any], str] = {}
         self._handlers: tuple[ChangeHandler, ...] = ()
         self._start_failure: Exception | None = None
 
@@ -69,7 +72,7 @@ class LiveCluster:
         self._start_failure = None
         for asked, (resource, scope, unread) in zip(self._resources, found, strict=True):
             if unread:
-                self._unread[asked] = unread
+                self.objects.unread[asked] = unread
             if resource is not None:
                 self._follow(asked, resource, scope)
         self.revision += 1
@@ -85,6 +88,10 @@ class LiveCluster:
         informer.start()
 
     def _changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
+        if new is None:
+            self.objects.remove(resource, resource.codec.key(old))
+        else:
+            self.objects.put(resource, new)
         self.revision += 1
         for handler in self._handlers:
             handler(resource, old, new)
@@ -122,6 +129,11 @@ class LiveCluster:
                 return asked
         raise _NotServedError
 
+    async def wait_synced(self) -> None:
+        """Returns when everything that may be read was read once."""
+        for informer in self._informers.values():
+            await informer.wait_synced()
+
     async def stop(self) -> None:
         await asyncio.gather(*(each.stop() for each in self._informers.values()))
         await self._client.close()
@@ -142,14 +154,8 @@ class LiveCluster:
 
     def observed(self, now: datetime) -> ObservedCluster:
         """The cluster as it is known now, with notes about what may not be read."""
-        snapshot = Snapshot()
-        known = self._base.objects
-        snapshot.server_version, snapshot.gates = known.server_version, known.gates
-        snapshot.unread = dict(self._unread)
-        for resource, informer in self._informers.items():
-            for obj in informer.list():
-                snapshot.put(resource, obj)
-        return replace(self._base, objects=snapshot, now=now).with_notes_on_unread()
+        objects = self.objects.copy()
+        return replace(self._base, objects=objects, now=now).with_notes_on_unread()
 
 
 class _NotServedError(Exception):

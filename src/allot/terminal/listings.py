@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rich.style import Style
 
@@ -12,9 +12,10 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.api.times import read_time
 from allot.client import resources
+from allot.questions.device_text import details_text, holders_text
 from allot.questions.devices import DeviceRow
+from allot.questions.object_states import claim_state, event_series, event_subject, event_time
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.pending import MAX_NAMES, PendingCause
 from allot.terminal.row_table import TableColumn
@@ -64,24 +65,6 @@ def device_columns(symbols: SymbolSet) -> tuple[TableColumn[DeviceRow], ...]:
 
 def _device_style(row: DeviceRow) -> Style:
     return STYLES[row.state]
-
-
-def holders_text(row: DeviceRow) -> str:
-    """Pods, or claims that no pod uses, with what their shares consume."""
-    parts = []
-    for holder in row.held_by:
-        share = ", ".join(f"{name} {amount}" for name, amount in holder.consumed.items())
-        name = ", ".join(holder.pods) or f"claim {holder.claim}"
-        parts.append(f"{name} ({share})" if share else name)
-    return "; ".join(parts)
-
-
-def details_text(row: DeviceRow) -> str:
-    parts = [f"{name} {amount} left" for name, amount in row.remaining.items()]
-    parts += row.taints
-    parts += (f"waits for {name}" for holder in row.held_by for name in holder.waits_for)
-    parts += (f"failed: {holder.failure}" for holder in row.held_by if holder.failure)
-    return "; ".join([*parts, *filter(None, [row.reason])])
 
 
 # --- pods ---
@@ -197,15 +180,11 @@ def claim_rows(cluster: ObservedCluster, query: SearchQuery) -> list[ClaimRow]:
 
 def _claim_row(claim: ResourceClaim, now: datetime) -> ClaimRow:
     allocation = claim.status.allocation
-    devices: tuple[str, ...] = ()
-    state = "pending"
-    if allocation is not None:
-        state = "in use" if claim.status.reserved_for else "allocated"
-        devices = tuple(f"{result.pool}/{result.device}" for result in allocation.devices.results)
-    if claim.metadata.deletion_timestamp is not None:
-        state = "deleting"
+    results = allocation.devices.results if allocation is not None else ()
+    devices = tuple(f"{result.pool}/{result.device}" for result in results)
     pods = tuple(each.name for each in claim.status.reserved_for)
-    return ClaimRow(*claim.key, state, devices, pods, claim.metadata.creation_timestamp, now)
+    created = claim.metadata.creation_timestamp
+    return ClaimRow(*claim.key, claim_state(claim), devices, pods, created, now)
 
 
 CLAIM_COLUMNS: Final[tuple[TableColumn[ClaimRow], ...]] = (
@@ -271,21 +250,12 @@ def event_rows(cluster: ObservedCluster, query: SearchQuery) -> list[EventRow]:
 
 
 def _event_row(event: RawObject, now: datetime) -> EventRow:
-    series: Mapping[str, Any] = event.get("series", default={})
-    times: Iterator[Any] = iter(
-        (
-            series.get("lastObservedTime"),
-            event.get("lastTimestamp"),
-            event.get("eventTime"),
-        )
-    )
-    at = next(filter(None, map(read_time, times)), None) or event.metadata.creation_timestamp
-    about = event.get("involvedObject", default={})
+    about = event_subject(event)
     names = (about.get("kind"), about.get("namespace"), about.get("name"))
-    count = series.get("count") or event.get("count", default=1)
+    count = event_series(event).get("count") or event.get("count", default=1)
     return EventRow(
         event.metadata.key,
-        at or _LONG_AGO,
+        event_time(event) or _LONG_AGO,
         str(event.get("type", default="")),
         str(event.get("reason", default="")),
         "/".join(str(each) for each in names if each),

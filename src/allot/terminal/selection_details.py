@@ -6,17 +6,11 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from allot.questions.device_text import details_text, holders_text
 from allot.questions.devices import DeviceRow
 from allot.questions.pending import PendingCause
 from allot.scheduler.explain.explanation_text import BLANK, Line
-from allot.terminal.listings import (
-    ClaimRow,
-    EventRow,
-    PodRow,
-    details_text,
-    holders_text,
-    owners_text,
-)
+from allot.terminal.listings import ClaimRow, EventRow, PodRow, owners_text
 from allot.terminal.state_symbols import STYLES
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from rich.style import Style
 
-from allot.api.quantity import Quantity
+from allot.questions.device_text import used_share
 from allot.questions.devices import DeviceRow, DeviceUse
 
 
@@ -79,25 +79,6 @@ def level_symbol(used: float, symbols: SymbolSet) -> str:
     if used >= 1:
         return symbols.by_state[DeviceUse.HELD]
     return symbols.levels[min(int(used * len(symbols.levels)), len(symbols.levels) - 1)]
-
-
-def used_share(row: DeviceRow) -> float:
-    """How much of a device is used, from 0 to 1: of its capacities, that of which least is left."""
-    if not row.is_held:
-        return 0.0
-    if row.state is not DeviceUse.SHARED or not row.remaining:
-        return 1.0
-    shares = []
-    for name, left in row.remaining.items():
-        used = sum(
-            Quantity.parse(holder.consumed[name]).nanos
-            for holder in row.held_by
-            if name in holder.consumed
-        )
-        total = used + Quantity.parse(left).nanos
-        if total:
-            shares.append(used / total)
-    return max(shares, default=1.0) or 0.01
 
 
 class NamespaceMarks:

@@ -13,7 +13,7 @@ from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import Scope
 from allot.client.resources import Resource
-from allot.dashboard.cluster_source import FixedCluster, LiveCluster
+from allot.dashboard.cluster_source import FixedCluster, LiveSource
 from allot.questions.observed_cluster import UnreadableError
 from allot.testing.builders import a_slice
 from allot.testing.observed_clusters import observed
@@ -34,9 +34,9 @@ class RefusingClient:
         return
 
 
-def started(client: RefusingClient) -> LiveCluster:
-    async def run() -> LiveCluster:
-        source = LiveCluster("test", observed(), cast("Client", client), "team")
+def started(client: RefusingClient) -> LiveSource:
+    async def run() -> LiveSource:
+        source = LiveSource("test", observed(), cast("Client", client), "team")
         await source.start()
         await source.stop()
         return source
@@ -71,7 +71,7 @@ def test_another_error_is_not_hidden() -> None:
 def test_files_are_told_once() -> None:
     source = FixedCluster("files", observed(a_slice()))
     told: list[str] = []
-    source.add_listener(lambda resource, _old, _new: told.append(resource.plural))
+    source.add_handler(lambda resource, _old, _new: told.append(resource.plural))
 
     asyncio.run(source.start())
 

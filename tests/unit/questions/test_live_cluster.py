@@ -36,9 +36,11 @@ def test_objects_come_change_and_go() -> None:
         cluster = live(api, resources.CONFIG_MAPS)
         seen: list[tuple[bool, bool]] = []
         cluster.add_handler(lambda _, old, new: seen.append((old is not None, new is not None)))
+        numbers: list[int] = []
+        cluster.add_handler(lambda kind, *_: numbers.append(len(cluster.objects.of(kind))))
         synced = [cluster.has_synced]
         await cluster.start()
-        await settle()
+        await cluster.wait_synced()
         assert [*synced, cluster.has_synced] == [False, True]
         revision = cluster.revision
         api.put("a")
@@ -51,6 +53,10 @@ def test_objects_come_change_and_go() -> None:
         assert found.now == NOW
         assert cluster.revision == revision + 3
         assert seen == [(False, True), (True, True), (False, True), (True, False)]
+        assert numbers == [1, 1, 2, 1]  # handlers see the change in the objects
+        api.put("c")
+        await settle()
+        assert len(found.objects.of(resources.CONFIG_MAPS)) == 1  # what was observed stays
         await cluster.stop()
 
     asyncio.run(main())

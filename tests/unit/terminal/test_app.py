@@ -87,7 +87,7 @@ def test_changes_appear_and_the_selection_stays() -> None:
     [
         pytest.param("3", ["DEVICE", "gpu-1", "held", "default/trainer"], id="devices"),
         pytest.param("4", ["POD", "waiting", "Pending"], id="pods"),
-        pytest.param("5", ["CLAIM", "claim", "in use", "node-1/gpu-1"], id="claims"),
+        pytest.param("5", ["CLAIM", "claim", "reserved", "node-1/gpu-1"], id="claims"),
         pytest.param("6", ["No events."], id="events"),
     ],
 )

@@ -13,7 +13,6 @@ from allot.terminal.state_symbols import (
     SymbolSet,
     level_symbol,
     symbol_of,
-    used_share,
 )
 
 
@@ -39,7 +38,6 @@ def test_a_share_is_drawn_as_high_as_it_is_used() -> None:
         remaining={"bandwidth": "25G", "queues": "9"},
     )
 
-    assert used_share(row) == 0.75
     assert symbol_of(row, BLOCKS) == "▆"
     assert [level_symbol(each, BLOCKS) for each in (0, 0.01, 0.5, 0.99, 1)] == list("·▁▄▇█")
 

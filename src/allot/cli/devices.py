@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from typing import Final
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
 
 import click
 from rich.text import Text
 
+from allot.api.classes import DeviceClass
+from allot.api.identities import ObjectKey
 from allot.cli.completers import (
     complete_classes,
     complete_drivers,
@@ -15,19 +18,31 @@ from allot.cli.completers import (
     complete_pools,
 )
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.live_clusters import follow
 from allot.cli.question_options import ClusterArguments, cluster_options
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
+from allot.client import resources
 from allot.questions.device_text import details_text, holders_text
+from allot.questions.device_watch import DeviceWatch
 from allot.questions.devices import (
     DeviceFilter,
     DeviceList,
     DeviceRow,
     DeviceUse,
     UnknownClassError,
+    known_class,
     list_devices,
 )
+from allot.questions.live_pools import POOL_KINDS
+from allot.questions.observed_cluster import UnreadableError
+
+if TYPE_CHECKING:
+    from allot.questions.reconnecting_cluster import ReconnectingCluster
 
 _AGENT: Final = "allot-devices"
+_WATCHED_KINDS: Final = (*POOL_KINDS, resources.DEVICE_CLASSES)
+_POLL_SECONDS: Final = 0.02
+"""While the first lists are read."""
 _COLORS: Final = {
     DeviceUse.FREE: "green",
     DeviceUse.TAINTED: "yellow",
@@ -62,9 +77,9 @@ _COLORS: Final = {
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.1),
-    default=2.0,
+    default=0.5,
     show_default=True,
-    help="Seconds between two readings of --watch.",
+    help="--watch prints changes at most this often, in seconds.",
 )
 @output_options
 def devices(
@@ -95,25 +110,64 @@ def devices(
     if watch and cluster.at is not None:
         raise CommandError("--watch follows what happens now: leave out --at, or --watch")
     wanted = DeviceFilter(driver, pool, node, class_name, free, held)
-    found = _read(cluster, wanted)
-    _print(found, output, width)
-    known = {row.id: row for row in found.devices}
-    while watch:
-        time.sleep(interval)
-        found = _read(cluster, wanted)
-        now = {row.id: row for row in found.devices}
-        changed = tuple(row for id_, row in now.items() if known.get(id_) != row)
-        known = now
-        if changed:
-            _print(DeviceList(changed), output, width)
+    try:
+        if watch:
+            source = follow(cluster, _AGENT, _WATCHED_KINDS)
+            asyncio.run(_watch(source, wanted, interval, output, width))
+        else:
+            _print(list_devices(cluster.load(_AGENT), wanted), output, width)
+    except (UnknownClassError, UnreadableError) as error:
+        raise CommandError(str(error)) from None
     return EXIT_OK
 
 
-def _read(cluster: ClusterArguments, wanted: DeviceFilter) -> DeviceList:
+async def _watch(
+    source: ReconnectingCluster,
+    wanted: DeviceFilter,
+    interval: float,
+    output: str,
+    width: int | None,
+) -> None:
+    """Print all devices, then those that change, until cancelled."""
+    following = asyncio.create_task(source.run())
+    watched = DeviceWatch(wanted)
+    revision: int | None = None
+    failure = ""
     try:
-        return list_devices(cluster.load(_AGENT), wanted)
-    except UnknownClassError as error:
-        raise CommandError(str(error)) from None
+        while True:
+            if source.failure != failure:
+                failure = source.failure
+                state = f"does not answer: {failure}" if failure else "answers again"
+                click.echo(f"note: the cluster {state}", err=True)
+            if not source.is_loading and source.revision != revision:
+                is_first, revision = revision is None, source.revision
+                changed = watched.changed(source.devices, _class(source, wanted, is_first=is_first))
+                if is_first:
+                    _print(DeviceList.of(changed, source.observed().notes), output, width)
+                elif changed:
+                    _print(DeviceList(changed), output, width)
+            pause = _POLL_SECONDS if source.is_loading else interval
+            await asyncio.wait({following}, timeout=pause)
+            if following.done():
+                following.result()
+    finally:
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+
+
+def _class(
+    source: ReconnectingCluster, wanted: DeviceFilter, *, is_first: bool
+) -> DeviceClass | None:
+    """The class of the filter; None without one, or if it was deleted meanwhile."""
+    cluster = source.observed()
+    if is_first:
+        cluster.checked()
+    if wanted.class_name is None:
+        return None
+    if is_first:
+        return known_class(cluster, wanted.class_name)
+    return cluster.objects.get(resources.DEVICE_CLASSES, ObjectKey("", wanted.class_name))
 
 
 def _print(found: DeviceList, output: str, width: int | None) -> None:

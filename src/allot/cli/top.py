@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from allot.cli.errors import CommandError
+from allot.cli.live_clusters import follow
 from allot.cli.question_options import ClusterArguments, cluster_options
-from allot.cli.which_cluster import chosen_kubeconfig
 
 if TYPE_CHECKING:
     from allot.terminal.cluster_source import ClusterSource
@@ -48,10 +47,11 @@ def top(cluster: ClusterArguments, mouse: bool, is_ascii: bool) -> int:
     if os.environ.get("TERM", "") in ("", "dumb"):
         raise CommandError("top needs a terminal that can move the cursor; TERM says it cannot")
     from allot.terminal.app import TopApp
+    from allot.terminal.cluster_source import SHOWN_KINDS
     from allot.terminal.state_symbols import ASCII, BLOCKS
 
     is_fixed = cluster.is_offline or cluster.at is not None
-    source = _fixed_source(cluster) if is_fixed else _live_source(cluster)
+    source = _fixed_source(cluster) if is_fixed else follow(cluster, _AGENT, SHOWN_KINDS)
     if not sys.stdin.isatty():
         os.dup2(os.open("/dev/tty", os.O_RDWR), sys.stdin.fileno())  # objects came from there
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
@@ -69,25 +69,3 @@ def _fixed_source(cluster: ClusterArguments) -> ClusterSource:
 
     title = ", ".join((*cluster.files, *cluster.hardware)) or cluster.title
     return FixedSource(cluster.load(_AGENT, kinds=SHOWN_KINDS), title)
-
-
-def _live_source(cluster: ClusterArguments) -> ClusterSource:
-    from allot.client.connection import connect
-    from allot.client.kubeconfig import find_access
-    from allot.questions.live_cluster import LiveCluster
-    from allot.terminal.cluster_source import SHOWN_KINDS, LiveSource
-
-    base = cluster.load(_AGENT, kinds=())  # says what is wrong if the cluster does not answer
-    kubeconfig = chosen_kubeconfig(cluster.kubeconfig, cluster.context)
-    access = find_access(kubeconfig, cluster.context).load()
-
-    def address() -> str:
-        return find_access(kubeconfig, cluster.context).load().server
-
-    title = "  ".join(str(each) for each in (cluster.context, kubeconfig) if each) or access.server
-
-    def make() -> LiveCluster:
-        client = connect(kubeconfig, cluster.context, user_agent=_AGENT)
-        return LiveCluster(client, base, SHOWN_KINDS, access.namespace)
-
-    return LiveSource(make, address, base, title, lambda: datetime.now(UTC).replace(microsecond=0))

@@ -47,6 +47,10 @@ _MODEL_NAMES: Final = ("productName", "model", "product", "type", "profile")
 """Attributes that name what a device is, the most telling first."""
 
 
+ClassSelection = Callable[[ResourceSlice, Device], bool]
+"""Whether a class selects a device of a slice."""
+
+
 class DeviceUse(StrEnum):
     """The state of a device; exactly one."""
 
@@ -110,8 +114,13 @@ class DeviceFilter(NamedTuple):
 
     def takes(self, row: DeviceRow) -> bool:
         """Whether the row is listed, as far as the row itself can tell."""
-        if self.node is not None and row.node != self.node:
-            return False
+        for name, value in (
+            (self.driver, row.driver),
+            (self.pool, row.pool),
+            (self.node, row.node),
+        ):
+            if name is not None and name != value:
+                return False
         if not (self.free or self.held):
             return True
         return (self.free and row.is_free) or (self.held and row.is_held)
@@ -124,6 +133,12 @@ class DeviceList(ApiObject, frozen=True):
     states: dict[str, int] = always(dict)
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, rows: tuple[DeviceRow, ...], notes: tuple[str, ...]) -> DeviceList:
+        """These rows, counted."""
+        states = Counter(str(row.state) for row in rows)
+        return cls(rows, {state: states[state] for state in DeviceUse if states[state]}, notes)
+
 
 class UnknownClassError(LookupError):
     """No DeviceClass has this name."""
@@ -132,9 +147,7 @@ class UnknownClassError(LookupError):
 def list_devices(cluster: ObservedCluster, wanted: DeviceFilter = DeviceFilter()) -> DeviceList:  # noqa: B008 - a value
     """The devices that pass the filter; `UnknownClassError`."""
     rows = tuple(row for row in _rows(cluster, wanted) if wanted.takes(row))
-    states = Counter(str(row.state) for row in rows)
-    notes = cluster.notes
-    return DeviceList(rows, {state: states[state] for state in DeviceUse if states[state]}, notes)
+    return DeviceList.of(rows, cluster.notes)
 
 
 def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]:
@@ -148,7 +161,7 @@ def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]
     for pool, published in slices.items():
         for counted, row in pool_devices(pool, published, claims, rules):
             unpublished.pop(counted.id, None)
-            if selects is None or selects(counted):
+            if selects is None or selects(counted.slice, counted.device):
                 rows.append(row())
     if wanted.class_name is None:
         rows += (
@@ -240,29 +253,30 @@ def _lacking_counters(device: Device, left: CounterBudget) -> tuple[str, ...]:
     )
 
 
-def _selection(
-    cluster: ObservedCluster, class_name: str | None
-) -> Callable[[CountedDevice], bool] | None:
-    if class_name is None:
-        return None
+def _selection(cluster: ObservedCluster, class_name: str | None) -> ClassSelection | None:
+    return None if class_name is None else class_selection(known_class(cluster, class_name))
+
+
+def known_class(cluster: ObservedCluster, class_name: str) -> DeviceClass:
+    """The class of this name; `UnknownClassError`."""
     classes = {each.metadata.name: each for each in cluster.objects.of(resources.DEVICE_CLASSES)}
     if class_name not in classes:
         known = f"available: {', '.join(sorted(classes))}" if classes else "there are no classes"
         raise UnknownClassError(f"no DeviceClass {class_name}; {known}")
-    return class_selection(classes[class_name])
+    return classes[class_name]
 
 
-def class_selection(class_: DeviceClass) -> Callable[[CountedDevice], bool]:
+def class_selection(class_: DeviceClass) -> ClassSelection:
     """Whether a class selects a device; devices on which an expression fails are not selected."""
     selectors = [
         LazySelector(f"selector {number}", selector)
         for number, selector in enumerate(class_.spec.selectors, 1)
     ]
 
-    def selects(counted: CountedDevice) -> bool:
-        device = PoolDevice(counted.slice, counted.device, ())
+    def selects(slice_: ResourceSlice, device: Device) -> bool:
+        candidate = PoolDevice(slice_, device, ())
         try:
-            return all(selector.matches(device) for selector in selectors)
+            return all(selector.matches(candidate) for selector in selectors)
         except AllocationError:
             return False
 

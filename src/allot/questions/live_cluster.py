@@ -57,6 +57,7 @@ class LiveCluster:
         self._informers: dict[Resource[Any], Informer[Any]] = {}
         self._handlers: tuple[ChangeHandler, ...] = ()
         self._start_failure: Exception | None = None
+        self._has_started = False
 
     def add_handler(self, handler: ChangeHandler) -> None:
         """Called in the event loop for every change after `start`."""
@@ -75,6 +76,7 @@ class LiveCluster:
                 self.objects.unread[asked] = unread
             if resource is not None:
                 self._follow(asked, resource, scope)
+        self._has_started = True
         self.revision += 1
 
     def _follow(self, asked: Resource[Any], resource: Resource[Any], scope: Scope) -> None:
@@ -143,7 +145,7 @@ class LiveCluster:
     @property
     def has_synced(self) -> bool:
         """Whether everything that may be read was read once."""
-        return bool(self._informers) and all(each.has_synced for each in self._informers.values())
+        return self._has_started and all(each.has_synced for each in self._informers.values())
 
     @property
     def failure(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from allot.allocation.devices import PoolId
 from allot.api.identities import DeviceId
-from allot.api.slices import Device
+from allot.api.slices import Device, ResourceSlice
 from allot.client.resources import Resource
 from allot.features import FeatureGates
 from allot.questions.devices import DeviceRow
@@ -61,7 +61,6 @@ class LiveDevices:
         """The rows by pool, as of the last `refresh`."""
         return self._rows
 
-    def published(self, device: DeviceId) -> Device | None:
-        """The device as its newest slice publishes it."""
-        found = self._live.published(device)
-        return None if found is None else found[1]
+    def published(self, device: DeviceId) -> tuple[ResourceSlice, Device] | None:
+        """The device and its slice; None if it is not published."""
+        return self._live.published(device)

@@ -106,7 +106,8 @@ class DeviceScreen(DetailScreen):
         if found:
             self._row = found[0]
         published = self._source.devices.published(self._row.id)
-        self._show(device_lines(self._row, published))
+        device = None if published is None else published[1]
+        self._show(device_lines(self._row, device))
 
     def action_explain(self) -> None:
         target = holder_of(self._row)

@@ -125,3 +125,17 @@ def test_a_server_that_is_gone_and_back() -> None:
         await cluster.stop()
 
     asyncio.run(main())
+
+
+def test_nothing_may_be_listed() -> None:
+    """All that may be read was read: views say so, and do not wait."""
+
+    async def main() -> None:
+        cluster = live(Paths({"/api/v1/nodes": FORBIDDEN}), resources.NODES)
+        await cluster.start()
+        await cluster.wait_synced()
+        assert cluster.has_synced
+        assert resources.NODES in cluster.observed(NOW).objects.unread
+        await cluster.stop()
+
+    asyncio.run(main())

@@ -93,6 +93,7 @@ def test_a_device_as_it_is_published() -> None:
     published = live.published(DeviceId(driver, "node-1", "a"))
 
     assert published is not None
-    assert published.name == "a"
+    slice_of_it, device = published
+    assert (slice_of_it.metadata.name, device.name) == ("s", "a")
     assert live.published(DeviceId(driver, "node-1", "b")) is None
     assert live.published(DeviceId(driver, "node-9", "a")) is None

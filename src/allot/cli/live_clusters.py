@@ -1,0 +1,42 @@
+"""Following the cluster that the options name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from allot.cli.question_options import ClusterArguments
+from allot.cli.which_cluster import chosen_kubeconfig
+from allot.client.resources import Resource
+
+if TYPE_CHECKING:
+    from allot.questions.live_cluster import LiveCluster
+    from allot.questions.reconnecting_cluster import ReconnectingCluster
+
+
+def follow(
+    cluster: ClusterArguments, agent: str, kinds: tuple[Resource[Any], ...]
+) -> ReconnectingCluster:
+    """These kinds of the cluster, once it runs; `CommandError` if the cluster does not answer now."""
+    from allot.client.connection import connect
+    from allot.client.kubeconfig import find_access
+    from allot.questions.live_cluster import LiveCluster
+    from allot.questions.reconnecting_cluster import ReconnectingCluster
+
+    base = cluster.load(agent, kinds=())  # says what is wrong if the cluster does not answer
+    kubeconfig = chosen_kubeconfig(cluster.kubeconfig, cluster.context)
+    access = find_access(kubeconfig, cluster.context).load()
+
+    def address() -> str:
+        return find_access(kubeconfig, cluster.context).load().server
+
+    def make() -> LiveCluster:
+        client = connect(kubeconfig, cluster.context, user_agent=agent)
+        return LiveCluster(client, base, kinds, access.namespace)
+
+    title = "  ".join(str(each) for each in (cluster.context, kubeconfig) if each) or access.server
+    return ReconnectingCluster(make, address, base, title, _utc_now)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

@@ -16,7 +16,7 @@ from allot import features
 from allot.api.identities import ObjectKey
 from allot.cli.manifests import read_manifests
 from allot.client import resources
-from allot.client.snapshot import take_snapshot
+from allot.client.snapshot_lists import take_snapshot
 from allot.features import DEFAULTS
 from allot.lint.linter import Linter
 from allot.scheduler.configuration import SchedulerConfiguration

@@ -21,7 +21,8 @@ from allot.client import resources
 from allot.client.client import Client
 from allot.client.history import resource_version_at
 from allot.client.in_process import InProcessTransport
-from allot.client.snapshot import Snapshot, take_snapshot
+from allot.client.snapshot import Snapshot
+from allot.client.snapshot_lists import take_snapshot
 from allot.questions.cluster_clone import clone_cluster
 from allot.questions.observed_cluster import KINDS
 from allot.questions.recording import recorder as recorder_module

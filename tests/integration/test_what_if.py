@@ -20,7 +20,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import DeviceTaint
 from allot.client import resources
 from allot.client.resources import Resource
-from allot.client.snapshot import take_snapshot
+from allot.client.snapshot_lists import take_snapshot
 from allot.questions.changes import TAINT_KEY, AddObjects, Change, DrainNode
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.observed_cluster import KINDS, ObservedCluster

@@ -7,8 +7,9 @@ stay small.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from allot.cel.plan import (
     Access,

@@ -47,8 +47,7 @@ _STRING = (
 _scan: Final = re.compile(
     rf"""
       (?P<space>(?:[ \t\r\n\f]+|//[^\n]*)+)
-    | (?P<bytes>[bB]{_STRING})
-    | (?P<string>{_STRING})
+    | (?P<string>[bB]?{_STRING})
     | (?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
     | (?P<uint>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])
     | (?P<int>0x[0-9a-fA-F]+|[0-9]+)
@@ -60,7 +59,6 @@ _scan: Final = re.compile(
 ).match
 
 _TOKEN_BY_GROUP: Final = {
-    "bytes": Token.BYTES,
     "string": Token.STRING,
     "float": Token.FLOAT,
     "uint": Token.UINT,
@@ -70,16 +68,13 @@ _TOKEN_BY_GROUP: Final = {
     "symbol": Token.SYMBOL,
 }
 _PARTIAL_ESCAPE = r"\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{,3}|U[0-9a-fA-F]{,7}|[0-3][0-7]?)?"
-_unreadable: Final = re.compile(
-    rf"""(?:
+_UNREADABLE: Final = rf"""(?:
       \"(?:{_ESCAPE}|[^\\\"\n\r])*(?:{_PARTIAL_ESCAPE})?
     | '(?:{_ESCAPE}|[^\\'\n\r])*(?:{_PARTIAL_ESCAPE})?
     | `[a-zA-Z0-9_.\-/\ ]*
     | [&|=]
     )?(?:.|\n)?
-    """,
-    re.VERBOSE,
-).match
+"""
 """The start of a token, with the character that ends it as an error."""
 
 
@@ -94,7 +89,7 @@ def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
     while offset < len(text):
         match = _scan(text, offset)
         if match is None:
-            skipped = _unreadable(text, offset)
+            skipped = re.compile(_UNREADABLE, re.VERBOSE).match(text, offset)
             bad = skipped.group() if skipped else text[offset]
             line, column = source.position(offset)
             shown = bad.translate(_SHOWN)
@@ -106,11 +101,18 @@ def tokenize(source: Source, issues: list[Issue]) -> list[Lexeme]:
         group = match.lastgroup or "space"
         if group != "space":
             word = match.group()
-            token = Token.SYMBOL if word in _WORDS else _TOKEN_BY_GROUP[group]
-            lexemes.append(Lexeme(token, word, offset))
+            lexemes.append(Lexeme(_token(group, word), word, offset))
         offset = match.end()
     lexemes.append(Lexeme(Token.END, "<EOF>", len(text)))
     return lexemes
+
+
+def _token(group: str, word: str) -> Token:
+    if word in _WORDS:
+        return Token.SYMBOL
+    if group == "string" and word[0] in "bB":
+        return Token.BYTES
+    return _TOKEN_BY_GROUP[group]
 
 
 class LiteralError(ValueError):

@@ -8,42 +8,38 @@ too, with two possible roots. Everything constant has been computed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from allot.cel.declarations import Implementation
 from allot.cel.errors import EvalError
 from allot.cel.values import JoinedList, Optional, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(Struct, frozen=True):
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorNode:
+class ErrorNode(Struct, frozen=True):
     """A constant error: an undeclared name in an unchecked expression."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(Struct, frozen=True):
     """A variable that a loop or a binding introduces."""
 
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Global:
+class Global(Struct, frozen=True):
     """A variable of the environment."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The root of a path that depends on a condition."""
 
     condition: Node
@@ -51,32 +47,28 @@ class Choice:
     when_false: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """`.key` or `[key]`; if optional, a missing key ends the path without an error."""
 
     key: Node
     optional: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A root and accessors. A root that is a plan of its own makes the path a relative one."""
 
     root: Local | Global | Choice | Node
     accesses: tuple[Access, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(Struct, frozen=True):
     """`has(path.field)`."""
 
     path: Path
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class Invoke:
+class Invoke(Struct, frozen=True):
     """A call of a function. Its cost depends on the function and, if resolved, the overload."""
 
     function: str
@@ -93,51 +85,44 @@ class Invoke:
     """Whether the implementation takes the deadline before the arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Logical:
+class Logical(Struct, frozen=True):
     """`&&` (decided by False) or `||` (decided by True) over two or more terms."""
 
     decided_by: bool
     terms: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Struct, frozen=True):
     """`x in [constants]`."""
 
     value: Node
     allowed: frozenset[Value]
 
 
-@dataclass(frozen=True, slots=True)
-class MakeList:
+class MakeList(Struct, frozen=True):
     elements: tuple[Node, ...]
     optional: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class MakeMap:
+class MakeMap(Struct, frozen=True):
     entries: tuple[tuple[Node, Node, bool], ...]
     """Key, value, and whether the value is an optional that may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class MakeMessage:
+class MakeMessage(Struct, frozen=True):
     type_name: str
     fields: tuple[tuple[str, Node, bool], ...]
     build: Callable[[dict[str, Value]], Value] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Struct, frozen=True):
     """One step of a macro that collects a list: the accumulator with one more element."""
 
     accumulator: Local
     element: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """A loop. `collects` is the kind of fresh container to start with, if it collects."""
 
     range: Node
@@ -151,8 +136,7 @@ class Fold:
     result: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Struct, frozen=True):
     """A name for a value, which is computed when it is first used."""
 
     slot: int
@@ -160,8 +144,7 @@ class Bind:
     result: Node
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalOr:
+class OptionalOr(Struct, frozen=True):
     """`a.or(b)` or `a.orValue(b)`."""
 
     optional: Node
@@ -229,8 +212,7 @@ def is_small(value: Value) -> bool:
     return size <= _SMALL
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """A constant part: its result is the same in every evaluation."""
 
     node: Node
@@ -256,8 +238,7 @@ Node = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationPlan:
+class EvaluationPlan(Struct, frozen=True):
     root: Node
     slots: int
     """The number of local variables."""

@@ -6,7 +6,7 @@ identity: the checker keeps types and overloads beside them in mappings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from allot.cel.values import Uint
 
@@ -14,22 +14,19 @@ Literal = None | bool | int | Uint | float | str | bytes
 """The value of a literal."""
 
 
-@dataclass(eq=False, slots=True)
-class Constant:
+class Constant(Struct, eq=False):
     offset: int
     value: Literal
 
 
-@dataclass(eq=False, slots=True)
-class Identifier:
+class Identifier(Struct, eq=False):
     """A name. A leading dot, for the root scope, is part of it."""
 
     offset: int
     name: str
 
 
-@dataclass(eq=False, slots=True)
-class Select:
+class Select(Struct, eq=False):
     """`operand.field`, or with `test_only` the presence test `has(operand.field)`."""
 
     offset: int
@@ -38,8 +35,7 @@ class Select:
     test_only: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class Call:
+class Call(Struct, eq=False):
     """A function, operator or member call. Operators carry names such as `_+_`."""
 
     offset: int
@@ -48,8 +44,7 @@ class Call:
     arguments: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
-class ListLiteral:
+class ListLiteral(Struct, eq=False):
     """`[a, ?b]`: `optional` holds the indices of elements that may be missing."""
 
     offset: int
@@ -57,8 +52,7 @@ class ListLiteral:
     optional: frozenset[int] = frozenset()
 
 
-@dataclass(eq=False, slots=True)
-class MapEntry:
+class MapEntry(Struct, eq=False):
     """One `key: value` of a map literal."""
 
     offset: int
@@ -67,14 +61,12 @@ class MapEntry:
     optional: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class MapLiteral:
+class MapLiteral(Struct, eq=False):
     offset: int
     entries: tuple[MapEntry, ...]
 
 
-@dataclass(eq=False, slots=True)
-class FieldValue:
+class FieldValue(Struct, eq=False):
     """One `field: value` of a message literal."""
 
     offset: int
@@ -83,8 +75,7 @@ class FieldValue:
     optional: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class MessageLiteral:
+class MessageLiteral(Struct, eq=False):
     """`type.Name{field: value}`."""
 
     offset: int
@@ -92,8 +83,7 @@ class MessageLiteral:
     fields: tuple[FieldValue, ...]
 
 
-@dataclass(eq=False, slots=True)
-class Comprehension:
+class Comprehension(Struct, eq=False):
     """A fold over a range; what every loop macro expands to.
 
     accumulator := initial; for each element, while `condition` holds: accumulator := `step`;

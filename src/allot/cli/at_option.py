@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from allot.cli.errors import CommandError
+from allot.questions.recording.detection import is_recording
 from allot.questions.recording.moments import FORMS, is_time_of_day, read_moment
 
 if TYPE_CHECKING:
@@ -70,11 +71,10 @@ def snapshot_of_recording(path: str, at: Moment | None) -> Snapshot | None:
 
     `CommandError` if it cannot be read, or does not have the time.
     """
-    from allot.questions.recording.lines import RecordingError, is_recording
-
     file = Path(path)
     if not is_recording(file):
         return None
+    from allot.questions.recording.lines import RecordingError
     from allot.questions.recording.reader import Recording
 
     try:

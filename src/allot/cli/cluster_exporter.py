@@ -15,7 +15,7 @@ from allot.client.client import Client
 from allot.client.cluster_gates import gates_of_cluster
 from allot.client.errors import ClientError
 from allot.client.server_gates import API_SERVER, SCHEDULER
-from allot.public.loading import Reading, read_objects
+from allot.public.cluster_reading import Reading, read_objects
 from allot.questions.cluster_metrics import ClusterMetrics, MetricsDetail, compute_figures
 from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
 from allot.rules import RuleSet

@@ -98,7 +98,7 @@ async def source_of(cluster: ClusterArguments) -> ClusterSource:
     """The cluster that the options name; `CommandError` if it cannot be read."""
     from allot.dashboard.cluster_source import FixedCluster, LiveSource
     from allot.dashboard.recorded_cluster import RecordedCluster
-    from allot.questions.recording.lines import is_recording
+    from allot.questions.recording.detection import is_recording
     from allot.questions.recording.reader import Recording
 
     if cluster.is_offline or cluster.at is not None:

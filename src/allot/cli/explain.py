@@ -20,7 +20,7 @@ from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.at_option import Moment
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.scheduler import load_configuration
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import (
     Source,
     namespace_of,

@@ -17,7 +17,7 @@ from allot.cli.components import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import rules_option
-from allot.cli.scheduler import load_configuration
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.source_options import OF_A_CLUSTER
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error, cluster_options
 

@@ -213,7 +213,7 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
 def made(asked: ClusterOptions, new_client: NewClient) -> Components:
     """The components that the options select; `CommandError` for unusable options."""
     from allot.cli.nodes import load_all
-    from allot.cli.scheduler import load_configuration
+    from allot.cli.scheduler_configuration import load_configuration
     from allot.components import ClusterParts, Components
     from allot.controllers.registry import UnknownControllerError
     from allot.kubelet.settings import KubeletSettings

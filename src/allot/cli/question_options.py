@@ -17,7 +17,7 @@ from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.completers import complete_hardware
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gate_options
-from allot.cli.scheduler import load_configuration
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import Source, namespace_of, take
 from allot.cli.source_options import OF_A_CLUSTER
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
@@ -26,7 +26,7 @@ from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
 from allot.driver.errors import HardwareError
 from allot.driver.loading import load_hardware
-from allot.public.loading import Reading, read_objects
+from allot.public.cluster_reading import Reading, read_objects
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
 from allot.rules import RuleSet

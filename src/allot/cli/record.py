@@ -139,7 +139,7 @@ async def _record(
 
 async def _follow(client: Client, output: Path, limits: Limits, anonymize: bool) -> None:
     from allot.client.server_gates import API_SERVER, SCHEDULER
-    from allot.public.loading import Reading, read_objects
+    from allot.public.cluster_reading import Reading, read_objects
     from allot.questions.observed_cluster import KINDS, ObservedCluster
     from allot.questions.recording.recorder import Recorder, observed, open_log
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
-import yaml
 
 from allot.cli.components import (
     Component,
@@ -20,6 +18,7 @@ from allot.cli.components import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 from allot.features import FeatureGates
 from allot.rules import RuleSet
@@ -152,30 +151,3 @@ def decision_limits(timeout: str) -> DecisionLimits:
     if seconds <= 0:
         raise CommandError(f"--decision-timeout: {timeout} is not a positive duration")
     return DecisionLimits(seconds)
-
-
-def load_configuration(path: Path | None, rules: RuleSet | None = None) -> SchedulerConfiguration:
-    """The configuration in a file, or the default; `CommandError` if it is invalid.
-
-    `rules` is the command line's, which takes precedence over the file's.
-    """
-    from allot.scheduler.configuration import (
-        ConfigurationError,
-        SchedulerConfiguration,
-        read_configuration,
-    )
-
-    if path is None:
-        return SchedulerConfiguration(rules=rules)
-    try:
-        configuration = read_configuration(_document(path))
-        return replace(configuration, rules=rules or configuration.rules)
-    except ConfigurationError as error:
-        raise CommandError(f"{path}: {error}") from error
-
-
-def _document(path: Path) -> object:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CommandError(f"{path}: {error}") from error

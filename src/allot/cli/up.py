@@ -38,7 +38,7 @@ from allot.cli.linked_components import LinkedComponents
 from allot.cli.manifests import Manifest, read_all
 from allot.cli.merged_kubeconfig import merge_kubeconfig
 from allot.cli.nodes import load_all
-from allot.cli.scheduler import load_configuration
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.signals import stopped_by_signals
 from allot.cli.snapshots import clone_configuration
 from allot.rules import RuleSet

@@ -6,6 +6,7 @@ error instead of an object) are decoded a second time.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -250,9 +251,16 @@ class TypedCodec(Generic[T]):
         _, self._version = lookup(gvk)
         if view is not None:
             self._version = self._version._replace(cls=view, to_hub=_same)  # type: ignore[arg-type]
+
+    @cached_property
+    def _page(self) -> msgspec.json.Decoder[_TypedPage[Any]]:
         cls: Any = self._version.cls
-        self._page = msgspec.json.Decoder(_TypedPage[cls], dec_hook=from_builtin)
-        self._event = msgspec.json.Decoder(_TypedEvent[cls], dec_hook=from_builtin)
+        return msgspec.json.Decoder(_TypedPage[cls], dec_hook=from_builtin)
+
+    @cached_property
+    def _event(self) -> msgspec.json.Decoder[_TypedEvent[Any]]:
+        cls: Any = self._version.cls
+        return msgspec.json.Decoder(_TypedEvent[cls], dec_hook=from_builtin)
 
     def in_version(self, gvk: GroupVersionKind) -> TypedCodec[T]:
         return TypedCodec(gvk, self._view)

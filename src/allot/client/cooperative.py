@@ -6,8 +6,10 @@ Steps are counted in items, not in seconds, so that the behaviour does not depen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final, TypeVar
+
+from allot.client.steps import Steps
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,19 +19,6 @@ ITEMS_AT_ONCE: Final = 100
 
 CALLS_AT_ONCE: Final = 8
 """Concurrent API requests of a bulk operation."""
-
-Steps = Generator[None, None, T]
-"""A computation that yields wherever it can be interrupted, and returns its result."""
-
-
-def finish(steps: Steps[T]) -> T:
-    """The result, computed without yielding."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 async def finish_with_pauses(steps: Steps[T]) -> T:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.rules import RuleSet
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 FEATURE_ENABLED: Final = "kubernetes_feature_enabled"
 RULES_IN_FORCE: Final = "allot_rules"

@@ -37,11 +37,12 @@ from allot.public.arguments import (
     resource_named,
     target_of,
 )
+from allot.public.cluster_reading import Reading, read_objects
 from allot.public.devices import Device, device_of
 from allot.public.errors import ClusterError
 from allot.public.gates import feature_gates as resolve_gates
 from allot.public.gates import rule_set
-from allot.public.loading import Reading, completed, objects_in, read_objects
+from allot.public.loading import completed, objects_in
 from allot.public.manifest_files import read_files, readable
 from allot.public.nodes import ClaimLike, NodeSnapshot
 from allot.rules import RuleSet

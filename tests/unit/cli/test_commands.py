@@ -91,14 +91,24 @@ def modules_of(*arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "limit", "unneeded"),
     [
-        (("status", "-f", "examples/base/devices.yaml"), 530, {"prometheus_client", "uvicorn"}),
+        (
+            ("status", "-f", "examples/base/devices.yaml"),
+            460,
+            {"allot.client.client", "asyncio", "prometheus_client", "ssl", "uvicorn"},
+        ),
         (
             (
                 *("explain", "claim/shared-gpu", "-f", "examples/base/devices.yaml"),
                 *("-f", "examples/base/claims.yaml"),
             ),
-            720,
-            {"importlib.metadata", "uvicorn"},
+            650,
+            {
+                "allot.client.http",
+                "importlib.metadata",
+                "prometheus_client",
+                "urllib.request",
+                "uvicorn",
+            },
         ),
     ],
 )

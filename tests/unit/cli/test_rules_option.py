@@ -14,7 +14,7 @@ from allot.cli.cluster_processes import api_server_command, other_commands
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.main import allot
-from allot.cli.scheduler import load_configuration
+from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import Source, rules_of_cluster
 from allot.client.snapshot import Snapshot
 from allot.features import FRACTIONAL_CAPACITY_RANGE

@@ -19,7 +19,7 @@ from allot.cli.main import allot
 from allot.cli.status import COLUMNS, RESOURCES, objects_in, table_blocks
 from allot.client.client import Client
 from allot.client.in_process import InProcessTransport
-from allot.client.snapshot import take_snapshot
+from allot.client.snapshot_lists import take_snapshot
 from allot.features import DEFAULTS
 from allot.testing.manifests import a_class_manifest, a_dra_manifest, a_slice_manifest
 from allot.testing.servers import TOKEN, LocalServer

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from allot.client.cooperative import Steps, few_at_once, finish, finish_with_pauses, with_pauses
+from allot.client.cooperative import few_at_once, finish_with_pauses, with_pauses
+from allot.client.steps import Steps, finish
 
 
 def counting(limit: int) -> Steps[int]:

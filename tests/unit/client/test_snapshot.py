@@ -13,7 +13,8 @@ from allot.client import resources
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.retries import NEVER
-from allot.client.snapshot import Snapshot, take_snapshot
+from allot.client.snapshot import Snapshot
+from allot.client.snapshot_lists import take_snapshot
 from allot.client.transport import JSON, Query, Response
 from tests.unit.client.fakes import ScriptedTransport, answer, status
 

@@ -15,7 +15,8 @@ from allot.client.snapshot import Snapshot
 from allot.questions.cluster_clone import clone_cluster
 from allot.questions.observed_cluster import KINDS
 from allot.questions.recording.aliases import private_path
-from allot.questions.recording.lines import RecordingError, is_recording
+from allot.questions.recording.detection import is_recording
+from allot.questions.recording.lines import RecordingError
 from allot.questions.recording.reader import Recording
 from allot.questions.recording.recorder import ChangeLog, observed, open_log
 from allot.questions.recording.writer import Limits

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from allot.api.durations import NANOSECONDS, parse_duration
 from allot.cel.declarations import Function, function, overload
@@ -109,6 +108,8 @@ def _zone(name: str) -> tzinfo | timedelta:
     if name in ("", "UTC"):
         return UTC
     try:
+        from zoneinfo import ZoneInfo  # takes long to import, and few expressions have a zone
+
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise EvalError(f"unknown time zone {name}") from None

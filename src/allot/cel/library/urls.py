@@ -63,8 +63,9 @@ def _escape(deadline: Deadline, text: str, allowed: frozenset[str]) -> str:
 
 
 _wrong_escape: Final = re.compile("%(?![0-9a-fA-F]{2})").search
+_NOT_IN_HOST: Final = "".join(sorted(set(map(chr, range(128))) - _IN_HOST - {"%"}))
 _wrong_in_host: Final = re.compile(
-    rf"%(?:(?![0-9a-fA-F]{{2}})|(?!25)[0-7])|[^%\x80-\U0010ffff{re.escape(''.join(_IN_HOST))}]"
+    rf"%(?:(?![0-9a-fA-F]{{2}})|(?!25)[0-7])|[{re.escape(_NOT_IN_HOST)}]"
 ).search
 
 

@@ -17,8 +17,8 @@ from allot.api.core import Pod
 from allot.api.identities import DeviceId, ObjectKey
 from allot.api.resource import NO_EXECUTE
 from allot.api.slices import ResourceSlice
-from allot.client.cooperative import Steps
 from allot.client.informer import Informer
+from allot.client.steps import Steps
 from allot.controllers.device_taint_eviction.evictions import (
     EvictingTaint,
     Eviction,

@@ -14,11 +14,12 @@ from allot.api.identities import DeviceId, ObjectKey
 from allot.api.raw import RawObject
 from allot.api.resource import NO_EFFECT, NO_EXECUTE
 from allot.api.slices import ResourceSlice
-from allot.client.cooperative import Steps, finish_with_pauses, with_pauses
+from allot.client.cooperative import finish_with_pauses, with_pauses
 from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, reference_to
 from allot.client.informer import Informer
 from allot.client.resources import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from allot.client.steps import Steps
 from allot.controllers.controller import ControllerContext, QueueController
 from allot.controllers.device_taint_eviction.affected import Affected, rule_ref, tainted_devices
 from allot.controllers.device_taint_eviction.evictions import Eviction, RuleRef

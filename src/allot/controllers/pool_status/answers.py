@@ -24,7 +24,7 @@ from allot.api.pool_status import (
 )
 from allot.api.scheme import encode_hub
 from allot.api.slices import ResourceSlice
-from allot.client.cooperative import Steps, finish
+from allot.client.steps import Steps, finish
 from allot.controllers.pool_status.device_availability import (
     computing_pool_availability,
     finding_newest_slices,

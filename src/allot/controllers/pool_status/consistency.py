@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from allot.api.slices import ResourceSlice
-from allot.client.cooperative import Steps
+from allot.client.steps import Steps
 from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolAvailability
 
 MAX_CONTRADICTIONS: Final = 20

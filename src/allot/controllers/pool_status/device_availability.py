@@ -15,7 +15,7 @@ from allot.allocation.taints import blocking_taints
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.slices import Device, ResourceSlice
-from allot.client.cooperative import Steps, finish
+from allot.client.steps import Steps, finish
 
 DEVICES_AT_ONCE: Final = 200
 """Devices, or items of similar cost, that are counted before other tasks get a turn."""

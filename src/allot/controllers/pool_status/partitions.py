@@ -12,7 +12,7 @@ from allot.allocation.pools import CounterBudget
 from allot.api.pool_status import PartitionTypeStatus
 from allot.api.slices import Device
 from allot.cel.device import split_name
-from allot.client.cooperative import Steps, finish
+from allot.client.steps import Steps, finish
 from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, PoolAvailability
 
 MAX_SUMMARIES: Final = 32

@@ -9,7 +9,7 @@ from allot.allocation.allocated_devices import Ledger
 from allot.api.base import replace
 from allot.api.messages import shortened
 from allot.api.pool_status import PartitionTypeStatus, PoolStatus, ShareableSummaryStatus
-from allot.client.cooperative import Steps, finish
+from allot.client.steps import Steps, finish
 from allot.controllers.pool_status.consistency import Contradiction, finding_contradictions
 from allot.controllers.pool_status.device_availability import DeviceAvailability, PoolAvailability
 from allot.controllers.pool_status.partitions import SummaryError, summing_up_partitions

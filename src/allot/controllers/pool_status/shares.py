@@ -9,7 +9,7 @@ from allot.api.identities import DeviceId
 from allot.api.pool_status import ShareableCapacityStatus, ShareableSummaryStatus
 from allot.api.quantity import Format, Quantity
 from allot.api.slices import Device
-from allot.client.cooperative import Steps
+from allot.client.steps import Steps
 from allot.controllers.pool_status.device_availability import (
     DEVICES_AT_ONCE,
     CountedDevice,

@@ -17,19 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from allot.api.identities import ObjectKey
 from allot.client.resources import Resource
+from allot.questions.recording.detection import KIND
 from allot.questions.scheduling_fields import SCHEDULING_FIELDS
 
 API_VERSION: Final = "allot.dev/v1"
-KIND: Final = "ClusterRecording"
 VERSION: Final = 1
-_HEAD: Final = b'{"apiVersion":"allot.dev/'
 _RESOURCES: Final = {
     (resource.api_version, resource.kind): resource for resource in SCHEDULING_FIELDS
 }
@@ -117,16 +115,6 @@ _lines: Final = msgspec.json.Decoder(Line)
 _puts: Final = msgspec.json.Decoder(_Put)
 _headers: Final = msgspec.json.Decoder(Header)
 _encoder: Final = msgspec.json.Encoder()
-
-
-def is_recording(path: Path) -> bool:
-    """Whether a file begins as recordings do."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(200)
-    except OSError:
-        return False
-    return head.startswith(_HEAD) and f'"kind":"{KIND}"'.encode() in head
 
 
 def read_header(line: bytes, source: str) -> Header:

@@ -6,13 +6,10 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from allot.client.client import Client
-from allot.client.informer import InformerFactory
 from allot.features import FeatureGates
 from allot.scheduler.framework.dry_run import DryRunFilters
-from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.cluster import ClusterState
@@ -20,6 +17,11 @@ from allot.scheduler.state.device_state import DeviceState
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import VolumeState
 from allot.scheduler.state.workloads import WorkloadSelectors
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
+    from allot.client.informer import InformerFactory
+    from allot.scheduler.framework.metrics import SchedulerMetrics
 
 T = TypeVar("T")
 

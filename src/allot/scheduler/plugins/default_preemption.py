@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from allot.client.cooperative import Steps, finish, finish_with_pauses
+from allot.client.cooperative import finish_with_pauses
+from allot.client.steps import Steps, finish
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.fit_errors import no_node_fits
 from allot.scheduler.framework.node_statuses import node_statuses

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.api.raw import RawObject
 from allot.api.selectors import LabelSelector, label_selector
-from allot.client.cooperative import Steps
+from allot.client.steps import Steps
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.status import Code, Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo

@@ -7,8 +7,9 @@ that is reserved for a claim, and the node that a claim's volume is provisioned 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
@@ -38,8 +39,7 @@ class CsiVolume(NamedTuple):
     handle: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VolumeClaimInfo:
+class VolumeClaimInfo(Struct, frozen=True, eq=False):
     """A PersistentVolumeClaim."""
 
     object: RawObject
@@ -89,8 +89,7 @@ class VolumeClaimInfo:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VolumeInfo:
+class VolumeInfo(Struct, frozen=True, eq=False):
     """A PersistentVolume."""
 
     object: RawObject
@@ -137,8 +136,7 @@ class VolumeInfo:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClassInfo:
+class StorageClassInfo(Struct, frozen=True):
     """A StorageClass."""
 
     name: str
@@ -168,8 +166,7 @@ def _topology_term(raw: Mapping[str, Any]) -> NodeTerm:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StorageCapacityInfo:
+class StorageCapacityInfo(Struct, frozen=True):
     """A CSIStorageCapacity: the size of volumes of a class that can be provisioned on some nodes."""
 
     class_name: str

@@ -12,9 +12,9 @@ from allot.api.core import Pod
 from allot.api.meta import ObjectMeta
 from allot.api.resource import DeviceTaint
 from allot.api.slices import ResourcePool, ResourceSlice
-from allot.client.cooperative import Steps, finish
 from allot.client.informer import Informer
 from allot.client.resources import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from allot.client.steps import Steps, finish
 from allot.controllers.device_taint_eviction.affected import CLAIMS_AT_ONCE, Affected
 from allot.controllers.device_taint_eviction.rule_status import Reach
 from allot.testing.builders import a_claim, a_consumer, a_device, a_pod, a_slice, an_allocation

@@ -10,7 +10,7 @@ import pytest
 
 from allot.allocation.allocated_devices import Ledger
 from allot.api.pool_status import ResourcePoolStatusRequestSpec
-from allot.client.cooperative import finish
+from allot.client.steps import finish
 from allot.controllers.pool_status.answers import (
     MAX_ANSWER_BYTES,
     PoolStatusAnswer,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from allot.scheduler.framework.handle import PodEvents
-from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import shown_seconds
 from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingOutcome
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.metrics import SchedulerMetrics
 
 BINDING_CONDITIONS_PENDING: Final = "BindingConditionsPending"
 BINDING_TIMEOUT_ANNOTATION: Final = "allot.dev/binding-timeout-seconds"

@@ -11,12 +11,7 @@ from rich.text import Text
 
 from allot.api.classes import DeviceClass
 from allot.api.identities import ObjectKey
-from allot.cli.completers import (
-    complete_classes,
-    complete_drivers,
-    complete_nodes,
-    complete_pools,
-)
+from allot.cli.device_options import device_options
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.live_clusters import follow
 from allot.cli.question_options import ClusterArguments, cluster_options
@@ -61,18 +56,7 @@ _COLORS: Final = {
 )
 @click.option("--free", is_flag=True, help="Only devices that are free, or of which a share is.")
 @click.option("--held", is_flag=True, help="Only devices that claims hold.")
-@click.option("--node", shell_complete=complete_nodes, help="Only devices on this node.")
-@click.option(
-    "--class",
-    "class_name",
-    metavar="NAME",
-    shell_complete=complete_classes,
-    help="Only devices that this DeviceClass selects.",
-)
-@click.option(
-    "--pool", shell_complete=complete_pools, help="Only devices of the pool of this name."
-)
-@click.option("--driver", shell_complete=complete_drivers, help="Only devices of this driver.")
+@device_options
 @click.option("-w", "--watch", is_flag=True, help="Go on, and print devices that change.")
 @click.option(
     "--interval",

@@ -93,3 +93,15 @@ def test_which_cluster_is_said_in_help(name: str) -> None:
     text = " ".join(said(name, "--help").split())
 
     assert "Default: KUBECONFIG, or .allot here if it runs, or ~/.kube/config." in text
+
+
+def test_devices_are_chosen_with_the_same_options() -> None:
+    """`allot status` and `allot devices` are about the same devices."""
+
+    def shown(command: str) -> list[str]:
+        lines = said(command, "--help").splitlines()
+        options = ("  --node ", "  --class ", "  --pool ", "  --driver ")
+        return [" ".join(line.split()) for line in lines if line.startswith(options)]
+
+    assert shown("status") == shown("devices")
+    assert len(shown("status")) == 4

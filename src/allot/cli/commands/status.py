@@ -6,12 +6,7 @@ from typing import Any, Final
 
 import click
 
-from allot.cli.completers import (
-    complete_classes,
-    complete_drivers,
-    complete_nodes,
-    complete_pools,
-)
+from allot.cli.device_options import device_options
 from allot.cli.gate_options import gate_options
 from allot.cli.source_options import OF_A_CLUSTER, source_options
 
@@ -27,16 +22,7 @@ PARTS: Final = ("driver", "pool", "node", "class")
     type=click.Choice(PARTS),
     help="What to show; can be given several times. Default: pools and classes, in JSON and YAML everything.",
 )
-@click.option("--driver", shell_complete=complete_drivers, help="Only pools of this driver.")
-@click.option("--pool", shell_complete=complete_pools, help="Only pools of this name.")
-@click.option("--node", shell_complete=complete_nodes, help="Only devices on this node.")
-@click.option(
-    "--class",
-    "class_name",
-    metavar="NAME",
-    shell_complete=complete_classes,
-    help="Only devices that this DeviceClass selects.",
-)
+@device_options
 @click.option(
     "--partition-type-attribute",
     metavar="DOMAIN/NAME",

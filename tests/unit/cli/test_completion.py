@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from allot.cli.program import allot as program
 from allot.testing.cluster import ClusterSettings, RealTimeCluster
 
 ROOT = Path(__file__).parents[3]
+LIMIT_SECONDS = 120
 
 
 def completed(*words: str) -> list[str]:
@@ -101,31 +105,125 @@ def test_scripts_are_for_both_programs(shell: str) -> None:
     assert " kubectl-allot" in script
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not on the PATH")
-def test_bash_completes(tmp_path: Path) -> None:
-    """The script in a real bash, for both names of the program."""
-    for name in ("allot", "kubectl-allot"):
+PROGRAMS = ("allot", "kubectl-allot")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Variables with which a shell finds both names of the program, and no files of a user."""
+    for name in PROGRAMS:
         path = tmp_path / name
         path.write_text(
             f"#!/bin/sh\nexec {sys.executable} -c 'from allot.cli.main import run; run()' \"$@\"\n"
         )
         path.chmod(0o755)
+    return {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "KUBECONFIG": str(tmp_path / "nope"),
+        "TERM": "dumb",
+    }
+
+
+def needs(shell: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        shutil.which(shell) is None,
+        reason=f"{shell} is not on the PATH: apt install {shell}",
+    )
+
+
+@needs("bash")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bash_completes(environment: dict[str, str], name: str) -> None:
     text = (
         "source <(allot completion bash)\n"
         "for COMP_WORDS in x; do :; done\n"
-        "COMP_WORDS=(NAME expl); COMP_CWORD=1\n"
-        "_allot_completion NAME 2>/dev/null || true\n"
+        f"COMP_WORDS=({name} expl); COMP_CWORD=1\n"
+        f"_allot_completion {name} 2>/dev/null || true\n"
         'echo "${COMPREPLY[@]}"\n'
         "complete -p allot kubectl-allot\n"
     )
-    for name in ("allot", "kubectl-allot"):
-        done = subprocess.run(
-            ["bash", "--norc", "-c", text.replace("NAME", name)],
-            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-        )
-        assert done.stdout.splitlines()[0] == "explain", done.stderr
-        assert "kubectl-allot" in done.stdout
+
+    done = subprocess.run(
+        ["bash", "--norc", "-c", text],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert done.stdout.splitlines()[0] == "explain", done.stderr
+    assert "kubectl-allot" in done.stdout
+
+
+@needs("fish")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_fish_completes(environment: dict[str, str], name: str) -> None:
+    lines = (f"{name} expl", f"{name} completion z", f"{name} status --no")
+    asked = "".join(f"; complete --do-complete '{line}'" for line in lines)
+
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"allot completion fish | source{asked}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    words = [line.split("\t")[0] for line in done.stdout.splitlines()]
+    assert words == ["explain", "zsh", "--node"], done.stderr
+
+
+@needs("zsh")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_zsh_completes(environment: dict[str, str], name: str) -> None:
+    """The keys of a user, in a pseudo-terminal: what Tab has completed is printed by `echo`."""
+    begin_of_line, tab = "\x01", "\t"
+    keys = [
+        "autoload -Uz compinit && compinit -u -D",
+        "source <(allot completion zsh)",
+        f"{name} expla{tab}{begin_of_line}echo DONE ",
+        f"{name} completion zs{tab}{begin_of_line}echo DONE ",
+        "exit",
+    ]
+
+    output = typed(["zsh", "-f", "-i"], keys, environment)
+
+    done = [line for line in output.splitlines() if line.startswith("DONE ")]
+    assert [line.split()[1:] for line in done] == [
+        [name, "explain"],
+        [name, "completion", "zsh"],
+    ], output
+
+
+def typed(command: list[str], lines: list[str], environment: dict[str, str]) -> str:
+    """The output of an interactive program in a terminal, after these lines were typed."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    os.write(controller, "".join(f"{line}\r" for line in lines).encode())
+    output = b""
+    end = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < end:
+        ready, _, _ = select.select([controller], [], [], 1)
+        if not ready:
+            continue
+        try:
+            output += os.read(controller, 4096)
+        except OSError:  # the program has ended
+            break
+    process.kill()
+    process.wait()
+    os.close(controller)
+    return output.decode(errors="replace")

@@ -103,3 +103,21 @@ def test_seeds_refuse_derived_attributes_while_their_gate_is_off(name: str, case
 
     assert [error["type"] for error in errors] == ["Forbidden"]
     assert errors[0]["field"].endswith("derivedAttributes")
+
+
+def test_gates_count_for_quota() -> None:
+    vector: dict[str, Any] = {
+        "classes": [
+            {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+        ],
+        "items": [
+            "gpu.deviceclass.resource.k8s.io/devices",
+            "requests.example.com/gpu",
+            "requests.deviceclass.resource.kubernetes.io/gpu",
+        ],
+    }
+    off = vector | {"features": {"DRAExtendedResource": False}}
+    answerer = VectorAnswerer()
+
+    assert answerer.answer(json.dumps(vector).encode()) == {"matching": vector["items"]}
+    assert answerer.answer(json.dumps(off).encode()) == {"matching": vector["items"][:1]}

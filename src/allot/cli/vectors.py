@@ -33,7 +33,7 @@ from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
 from allot.apiserver.kinds.resources import find_kind
 from allot.apiserver.printers.column import UNKNOWN
 from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
-from allot.features import KUBERNETES_DEFAULTS, FeatureGates
+from allot.features import EXTENDED_RESOURCE, KUBERNETES_DEFAULTS, FeatureGates
 from allot.quota.claims import claim_usage, matching_names
 from allot.rules import RuleSet
 from allot.validation.cel_checker import CelChecker
@@ -118,7 +118,7 @@ class VectorAnswerer:
         if vector.to:
             return _convert(vector)
         if vector.classes is not None or vector.items is not None:
-            return _quota(vector)
+            return _quota(vector, self._gates.switched(vector.features))
         if vector.op:
             return self._number(vector)
         if bytes(vector.object):
@@ -289,13 +289,15 @@ def _age(time: datetime | None) -> str:
     return "AGE" if time else UNKNOWN
 
 
-def _quota(vector: Vector) -> Answer:
+def _quota(vector: Vector, gates: FeatureGates) -> Answer:
+    extended = EXTENDED_RESOURCE in gates
     class_kind = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
     classes = [decode_object(bytes(body), class_kind, NOW) for body in vector.classes or ()]
     if vector.items is not None:
-        return {"matching": matching_names(vector.items, classes)}
+        matching = matching_names(vector.items, classes, extended_resources=extended)
+        return {"matching": matching}
     claim = decode_object(bytes(vector.claim), GroupVersionKind.parse(vector.gvk), NOW)
-    usage = claim_usage(claim, classes)
+    usage = claim_usage(claim, classes, extended_resources=extended)
     return {"usage": {name: str(Quantity.of(count)) for name, count in usage.items()}}
 
 

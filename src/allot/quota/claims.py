@@ -125,9 +125,11 @@ def _count(request: ExactDeviceRequest | DeviceSubRequest) -> int:
     return request.count if request.allocation_mode == EXACT_COUNT else 0
 
 
-def matching_names(names: Iterable[str], classes: Iterable[DeviceClass]) -> list[str]:
+def matching_names(
+    names: Iterable[str], classes: Iterable[DeviceClass], *, extended_resources: bool = True
+) -> list[str]:
     """The quota entries that claims count towards."""
-    known = list(classes)
+    known = list(classes) if extended_resources else []
     extended = {f"{REQUESTS}{name}" for name in extended_resource_names(known)}
     implicit = {
         f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{item.metadata.name}" for item in known

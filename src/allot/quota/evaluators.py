@@ -194,7 +194,7 @@ class ResourceClaimEvaluator(ObjectCountEvaluator):
         self._extended = extended_resources
 
     def names(self, names: Iterable[str]) -> list[str]:
-        return matching_names(names, self._classes)
+        return matching_names(names, self._classes, extended_resources=self._extended)
 
     def usage(self, obj: ResourceClaim) -> Amounts:
         usage = claim_usage(

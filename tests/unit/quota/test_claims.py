@@ -8,7 +8,7 @@ from allot.api.base import replace
 from allot.api.classes import DeviceClass
 from allot.api.core import Pod
 from allot.api.meta import OwnerReference
-from allot.quota.claims import claim_usage, extended_resource_names
+from allot.quota.claims import claim_usage, extended_resource_names, matching_names
 from allot.testing.builders import DRIVER, a_claim, a_class
 
 EXTENDED = "example.com/gpu"
@@ -54,3 +54,15 @@ def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
     assert claim_usage(plain, classes, pod=pod)[COUNTED] == 1
     assert COUNTED not in claim_usage(made, classes, pod=pod)
     assert COUNTED not in claim_usage(plain, classes, extended_resources=False)
+
+
+def test_entries_of_extended_resources_need_the_gate() -> None:
+    always = [
+        "count/resourceclaims.resource.k8s.io",
+        f"{DRIVER}.deviceclass.resource.k8s.io/devices",
+    ]
+    extended = [COUNTED, f"requests.deviceclass.resource.kubernetes.io/{DRIVER}"]
+    classes = [an_extended_class(DRIVER)]
+
+    assert matching_names([*always, *extended], classes) == [*always, *extended]
+    assert matching_names([*always, *extended], classes, extended_resources=False) == always

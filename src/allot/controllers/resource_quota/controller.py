@@ -149,7 +149,8 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             objects = await self._all(resource, quota.metadata.namespace)
             add(used, await _total_usage(quota, evaluator, objects))
         classes = self._classes.list()
-        if ResourceClaimEvaluator(classes, _no_pod).names(quota.hard):
+        claims = ResourceClaimEvaluator(classes, _no_pod, extended_resources=self._extended)
+        if claims.names(quota.hard):
             add(used, await self._count_claims(quota, classes))
         return used
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from allot.allocation.kubernetes_texts import quoted
 from allot.allocation.pools import CounterBudget
 from allot.api.pool_status import PartitionTypeStatus
 from allot.api.slices import Device
@@ -42,22 +43,23 @@ def summing_up_partitions(
     left = yield from counting_counters_left(census)
     if not left:
         raise SummaryError(
-            "PartitionTypeMissing: devices have a partition type, but the pool has no shared counters"
+            f"PartitionTypeMissing: pool {census.id} declares partitionTypeAttribute"
+            " but publishes no sharedCounters"
         )
     for group, devices in devices_by_group.items():
         cost = _cost(devices[0])
         for position, device in enumerate(devices, 1):
             if _cost(device) != cost:
                 raise SummaryError(
-                    f"PartitionCostMismatch: devices of type {group.type} ({group.attribute})"
-                    " use different amounts of counters"
+                    f"PartitionCostMismatch: devices of partition type {quoted(group.type)}"
+                    f" in pool {census.id} consume different counters"
                 )
             if not position % DEVICES_AT_ONCE:
                 yield
     if len(devices_by_group) > MAX_SUMMARIES:
         raise SummaryError(
-            f"PartitionSummaryOverCap: {len(devices_by_group)} partition types,"
-            f" at most {MAX_SUMMARIES} can be shown"
+            f"PartitionSummaryOverCap: pool {census.id} has {len(devices_by_group)} partition types,"
+            f" exceeding the maximum of {MAX_SUMMARIES}"
         )
     blocked = (
         {counted.device.name for counted in census.devices if counted.is_tainted}
@@ -93,7 +95,8 @@ def _grouping(
         type_ = _string_attribute(device, attribute, slice_.spec.driver)
         if not type_:
             raise SummaryError(
-                f"PartitionTypeMissing: device {device.name} has no string attribute {attribute}"
+                f"PartitionTypeMissing: device {quoted(device.name)} in pool {census.id}"
+                f" does not carry partition type attribute {quoted(attribute)}"
             )
         groups.setdefault(_Group(attribute, type_), []).append(device)
     return groups

@@ -44,8 +44,8 @@ def summing_up_shares(
             yield
     if len(sums.total) > MAX_SUMMARIES:
         raise SummaryError(
-            f"ShareableSummaryOverCap: {len(sums.total)} capacities,"
-            f" at most {MAX_SUMMARIES} can be shown"
+            f"ShareableSummaryOverCap: pool {census.id} has {len(sums.total)} shareable capacity keys,"
+            f" exceeding the maximum of {MAX_SUMMARIES}"
         )
     if not listed_only:
         for name in census.taken:

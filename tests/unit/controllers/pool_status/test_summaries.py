@@ -132,17 +132,20 @@ def test_the_default_does_not_concern_pools_without_partitions() -> None:
     [
         pytest.param(
             a_card(*CARD, partition("odd", 7, "1Gi")),
-            f"PartitionTypeMissing: device odd has no string attribute {PROFILE}",
+            f'PartitionTypeMissing: device "odd" in pool {DRIVER}/node-1'
+            f' does not carry partition type attribute "{PROFILE}"',
             id="no-string",
         ),
         pytest.param(
             a_card(*CARD, partition("h2", "Half", "39Gi")),
-            f"PartitionCostMismatch: devices of type Half ({PROFILE}) use different amounts of counters",
+            f'PartitionCostMismatch: devices of partition type "Half" in pool {DRIVER}/node-1'
+            " consume different counters",
             id="different-cost",
         ),
         pytest.param(
             a_card(*(partition(f"p{n}", f"type-{n}", "1Gi") for n in range(33))),
-            "PartitionSummaryOverCap: 33 partition types, at most 32 can be shown",
+            f"PartitionSummaryOverCap: pool {DRIVER}/node-1 has 33 partition types,"
+            " exceeding the maximum of 32",
             id="too-many",
         ),
     ],
@@ -158,7 +161,10 @@ def test_types_that_cannot_be_summed_up(slices: tuple[ResourceSlice, ...], error
 def test_types_without_counters() -> None:
     status = the_status(slice_of(*CARD, partition_type_attribute=PROFILE))
 
-    assert (status.validation_error or "").startswith("PartitionTypeMissing: devices have a")
+    assert (status.validation_error or "").startswith(
+        f"PartitionTypeMissing: pool {DRIVER}/node-1 declares partitionTypeAttribute"
+        " but publishes no sharedCounters; "
+    )
 
 
 def shareable(name: str, **capacity: str) -> Device:
@@ -211,7 +217,8 @@ def test_too_many_capacities() -> None:
 
     assert status.shareable_summary is None
     assert status.validation_error == (
-        "ShareableSummaryOverCap: 33 capacities, at most 32 can be shown"
+        f"ShareableSummaryOverCap: pool {DRIVER}/node-1 has 33 shareable capacity keys,"
+        " exceeding the maximum of 32"
     )
     assert status.available_devices == 1
 

@@ -79,6 +79,7 @@ class PoolDevice:
             if device.taints or taint_rules
             else ()
         )
+        self.taint_rules = taint_rules
         self.skip_node_operations = spec.skip_node_operations
         self.selects_node_itself = spec.per_device_node_selection is True
         self.capacity: tuple[tuple[str, DeviceCapacity], ...] = tuple(

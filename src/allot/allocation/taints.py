@@ -24,6 +24,17 @@ def blocking_taints(
     return tuple(taint for taint in (*own, *added) if taint.effect in _BLOCKING_EFFECTS)
 
 
+def adding_rule(
+    device: DeviceId, key: str, value: str, effect: str, rules: Iterable[DeviceTaintRule]
+) -> str:
+    """The name of the first rule that adds this taint to the device; empty if the device itself has it."""
+    for rule in rules:
+        taint = rule.spec.taint
+        if (taint.key, taint.value, taint.effect) == (key, value, effect) and selects(rule, device):
+            return rule.metadata.name
+    return ""
+
+
 def selects(rule: DeviceTaintRule, device: DeviceId) -> bool:
     """Whether the rule is about this device. Without a selector it is about none."""
     selector = rule.spec.device_selector

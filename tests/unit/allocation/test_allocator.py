@@ -33,7 +33,7 @@ from allot.api.classes import (
 )
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
-from allot.api.resource import NO_SCHEDULE, DeviceTaint
+from allot.api.resource import EXISTS, NO_SCHEDULE, DeviceTaint, DeviceToleration
 from allot.api.slices import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
@@ -378,14 +378,52 @@ def test_proposals_make_it_fit(problem: AllocationProblem, change: str) -> None:
     assert change in proposed(problem)
 
 
-def test_more_devices_do_not_help_where_a_rule_taints_them() -> None:
-    selector = DeviceTaintSelector(driver=DRIVER)
+def a_taint_rule(name: str, device: str | None = None) -> DeviceTaintRule:
+    selector = DeviceTaintSelector(driver=DRIVER, device=device)
     taint = DeviceTaint("maintenance", "", NO_SCHEDULE)
-    rule = DeviceTaintRule(ObjectMeta(name="r"), DeviceTaintRuleSpec(selector, taint))
+    return DeviceTaintRule(ObjectMeta(name=name), DeviceTaintRuleSpec(selector, taint))
+
+
+def test_more_devices_do_not_help_where_a_rule_taints_them() -> None:
     problem = a_gpu_problem()
-    problem.inventory.set_taint_rules([rule])
+    problem.inventory.set_taint_rules([a_taint_rule("r")])
 
     assert proposed(problem) == [f"{PLACE}: tolerate the taint maintenance:NoSchedule"]
+
+
+@pytest.mark.parametrize("tolerated", [False, True])
+def test_a_device_like_a_tainted_one_is_tainted(tolerated: bool) -> None:
+    taint = DeviceTaint("bad", "", NO_SCHEDULE)
+    tolerations = (DeviceToleration("bad", EXISTS, "", NO_SCHEDULE),) if tolerated else ()
+    problem = a_gpu_problem(
+        a_claim(a_request(exactly=an_exact_request(tolerations=tolerations))),
+        devices=(a_device("gpu-0", taints=(taint,)),),
+        held={"default/x": "gpu-0"},
+    )
+
+    more = f"1 more device like gpu-0 of {DRIVER} on node node-1"
+    assert (more in proposed(problem)) == tolerated
+
+
+def test_a_device_that_a_rule_taints_is_not_the_model_of_more() -> None:
+    problem = a_gpu_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
+    problem.inventory.set_taint_rules([a_taint_rule("maintenance", device="gpu-0")])
+
+    assert f"1 more device like gpu-1 of {DRIVER} on node node-1" in proposed(problem)
+    assert not any("like gpu-0" in change for change in proposed(problem))
+
+
+def test_reasons_name_the_rule_that_taints_a_device() -> None:
+    taint = DeviceTaint("maintenance", "", NO_SCHEDULE)
+    problem = a_gpu_problem(devices=(a_device("gpu-0"), a_device("gpu-1", taints=(taint,))))
+    problem.inventory.set_taint_rules(
+        [a_taint_rule("elsewhere", device="gpu-7"), a_taint_rule("repair", device="gpu-0")]
+    )
+
+    assert reasons(problem) == [
+        "taint maintenance:NoSchedule is not tolerated (from DeviceTaintRule repair)",
+        "taint maintenance:NoSchedule is not tolerated",
+    ]
 
 
 def test_looking_for_what_would_help_can_be_ended() -> None:

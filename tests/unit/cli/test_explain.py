@@ -136,6 +136,25 @@ def test_a_taint_is_not_tolerated() -> None:
 
     assert reasons(found) == [("taint example.com/broken:NoSchedule is not tolerated", ["gpu-0"])]
     assert any("tolerate the taint" in change for change in changes(found))
+    assert not any("more device" in change for change in changes(found))
+
+
+@pytest.mark.parametrize("arguments", [("pod/pod",), ("claim/mine",), ("--all-pending",)])
+def test_the_rule_that_taints_a_device_is_named(arguments: tuple[str, ...]) -> None:
+    rule = a_dra_manifest(
+        "DeviceTaintRule",
+        "repair",
+        spec={
+            "deviceSelector": {"device": "gpu-0"},
+            "taint": {"key": "example.com/broken", "effect": "NoSchedule"},
+        },
+    )
+    objects = [CLASS, NODE, slice_of("node-1", a_gpu()), rule, my_claim(), my_pod()]
+
+    shown = explain(*arguments, objects=objects)
+
+    assert "NoSchedule is not tolerated (from DeviceTaintRule repair)" in shown
+    assert "more device" not in shown
 
 
 def test_a_constraint_cannot_be_met() -> None:

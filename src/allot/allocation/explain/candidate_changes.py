@@ -52,7 +52,6 @@ from allot.api.resource import (
 )
 from allot.api.slices import (
     CapacityRequestPolicy,
-    Device,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
@@ -347,7 +346,7 @@ def _with_release(problem: AllocationProblem, view: NodeView, meter: WorkMeter) 
 
 
 def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMeter) -> Candidates:
-    """More devices like an existing one, free, unpartitioned and without taints."""
+    """More devices like an existing one, free and unpartitioned, with its taints; like those without taints first."""
     models: dict[object, PoolDevice] = {}
     for device in view.devices:
         own = device.device
@@ -357,6 +356,7 @@ def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMe
             frozenset(own.capacity.items()),
             own.allow_multiple_allocations,
             frozenset((name, str(value)) for name, value in own.attributes.items()),
+            frozenset((taint.key, taint.value, taint.effect) for taint in device.taints),
         )
         models.setdefault(looks, device)
     # One inventory for all proposals: each is tried before the next one changes it.
@@ -366,22 +366,27 @@ def _with_more_devices(problem: AllocationProblem, view: NodeView, meter: WorkMe
         meter.spend(_DEVICE_WORK)
         if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:
             inventory.put(slice_)
-    for model in list(models.values())[:_MAX_TRIED]:
+    # What taints a device would probably taint another one like it.
+    for model in sorted(models.values(), key=_is_tainted)[:_MAX_TRIED]:
         driver, pool, name = model.id
         for number in range(1, _MAX_MORE_DEVICES + 1):
-            inventory.put(_slice_of_copies(driver, model.device, number, problem.node.name))
+            inventory.put(_slice_of_copies(model, number, problem.node.name))
             more = MoreDevices(number, name, pool, driver, problem.node.name)
             changed = replace_problem(problem, inventory=inventory)
             yield (MoreDevices, driver), Candidate(number, more, changed)
 
 
-def _slice_of_copies(driver: str, model: Device, number: int, node: str) -> ResourceSlice:
+def _is_tainted(device: PoolDevice) -> bool:
+    return bool(device.taints)
+
+
+def _slice_of_copies(model: PoolDevice, number: int, node: str) -> ResourceSlice:
     copies = tuple(
         replace(
-            model,
-            name=f"{model.name}-more-{copy}",
+            model.device,
+            name=f"{model.id.device}-more-{copy}",
             consumes_counters=(),
-            taints=(),
+            taints=model.taints,
             node_name=None,
             node_selector=None,
             all_nodes=None,
@@ -391,6 +396,6 @@ def _slice_of_copies(driver: str, model: Device, number: int, node: str) -> Reso
     # Sorts after every real pool, so that existing devices are used first.
     name = "\U0010ffff more"
     spec = ResourceSliceSpec(
-        driver=driver, pool=ResourcePool(name, 1, 1), node_name=node, devices=copies
+        driver=model.id.driver, pool=ResourcePool(name, 1, 1), node_name=node, devices=copies
     )
     return ResourceSlice(ObjectMeta(name=name), spec)

@@ -91,7 +91,7 @@ class ReleaseClaim(ProposedChange, frozen=True, tag="Release"):
 
 
 class MoreDevices(ProposedChange, frozen=True):
-    """The node gets more devices like an existing one: free, unpartitioned and without taints."""
+    """The node gets more devices like an existing one: free, unpartitioned and with its taints."""
 
     number: int = always(int)
     device: str = always(str)

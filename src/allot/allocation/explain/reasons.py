@@ -191,6 +191,8 @@ class Tainted(RefusalReason, frozen=True):
     key: str = always(str)
     value: str = always(str)
     effect: str = always(str)
+    rule: str = always(str)
+    """The DeviceTaintRule that adds the taint; empty if the driver publishes it."""
 
 
 class NoAttribute(RefusalReason, frozen=True):

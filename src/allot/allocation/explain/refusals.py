@@ -45,7 +45,9 @@ from allot.allocation.published_names import published_capacity_name
 from allot.allocation.requests import Alternative
 from allot.allocation.search.attempt import AllocationAttempt, FailedRule, Pick
 from allot.allocation.search.candidates import LazySelector
+from allot.allocation.taints import adding_rule
 from allot.api.quantity import Quantity
+from allot.api.resource import DeviceTaint
 from allot.api.similar_names import similar_names, similarity
 from allot.cel.device import split_name
 
@@ -95,9 +97,17 @@ def _reason(
         case FailedRule.TAINT:
             taint = attempt.rules.untolerated_taint(alternative, index)
             assert taint is not None, "refused by it"
-            return Tainted(taint.key, taint.value, taint.effect)
+            return _tainted(attempt, device, taint)
         case FailedRule.CONSTRAINT:
             return _unmet(attempt, alternative, index)
+
+
+def _tainted(attempt: AllocationAttempt, device: PoolDevice, taint: DeviceTaint) -> Tainted:
+    attempt.rules.meter.spend(len(device.device.taints) + len(device.taint_rules))
+    shown = (taint.key, taint.value, taint.effect)
+    is_published = taint in device.device.taints
+    rule = "" if is_published else adding_rule(device.id, *shown, device.taint_rules)
+    return Tainted(*shown, rule)
 
 
 def _in_use(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:

@@ -103,8 +103,10 @@ class Wording:
                 return "consumes counters, but partitionable devices are disabled"
             case IncompatibleGroups():
                 return "its compatibility groups do not go with devices in the same counter set"
-            case Tainted(key, value, effect):
-                return f"taint {key}{f'={value}' if value else ''}:{effect} is not tolerated"
+            case Tainted(key, value, effect, rule):
+                source = f" (from DeviceTaintRule {rule})" if rule else ""
+                taint = f"{key}{f'={value}' if value else ''}:{effect}"
+                return f"taint {taint} is not tolerated{source}"
             case NoAttribute(attribute, must_match):
                 return f"has no attribute {attribute}, which must {constraint_verb(must_match)}"
             case ConstraintUnmet():

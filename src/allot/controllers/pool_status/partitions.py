@@ -41,21 +41,6 @@ def summing_up_partitions(
     if not devices_by_group:
         return ()
     left = yield from counting_counters_left(census)
-    if not left:
-        raise SummaryError(
-            f"PartitionTypeMissing: pool {census.id} declares partitionTypeAttribute"
-            " but publishes no sharedCounters"
-        )
-    for group, devices in devices_by_group.items():
-        cost = _cost(devices[0])
-        for position, device in enumerate(devices, 1):
-            if _cost(device) != cost:
-                raise SummaryError(
-                    f"PartitionCostMismatch: devices of partition type {quoted(group.type)}"
-                    f" in pool {census.id} consume different counters"
-                )
-            if not position % DEVICES_AT_ONCE:
-                yield
     if len(devices_by_group) > MAX_SUMMARIES:
         raise SummaryError(
             f"PartitionSummaryOverCap: pool {census.id} has {len(devices_by_group)} partition types,"
@@ -83,8 +68,11 @@ def summing_up_partitions(
 def _grouping(
     census: PoolAvailability, default_attribute: str | None
 ) -> Steps[dict[_Group, list[Device]]]:
+    """Partitions by type, in the order of the slices. Raises the error of the first device that has one, as v1.38 does."""
     declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
+    has_counters = any(slice_.spec.shared_counters for slice_ in census.slices)
     groups: dict[_Group, list[Device]] = {}
+    costs: dict[_Group, tuple[tuple[str, int], ...]] = {}
     for position, (slice_, device, *_) in enumerate(census.devices, 1):
         if not position % DEVICES_AT_ONCE:
             yield
@@ -92,13 +80,24 @@ def _grouping(
         attribute = slice_.spec.partition_type_attribute if declared else default_attribute
         if not attribute or not device.consumes_counters:
             continue
+        if not has_counters:
+            raise SummaryError(
+                f"PartitionTypeMissing: pool {census.id} declares partitionTypeAttribute"
+                " but publishes no sharedCounters"
+            )
         type_ = _string_attribute(device, attribute, slice_.spec.driver)
         if not type_:
             raise SummaryError(
                 f"PartitionTypeMissing: device {quoted(device.name)} in pool {census.id}"
                 f" does not carry partition type attribute {quoted(attribute)}"
             )
-        groups.setdefault(_Group(attribute, type_), []).append(device)
+        group, cost = _Group(attribute, type_), _cost(device)
+        if costs.setdefault(group, cost) != cost:
+            raise SummaryError(
+                f"PartitionCostMismatch: devices of partition type {quoted(type_)}"
+                f" in pool {census.id} consume different counters"
+            )
+        groups.setdefault(group, []).append(device)
     return groups
 
 

@@ -66,7 +66,7 @@ def counting_pool(
         contradictions = yield from finding_contradictions(census)
     blocks_taints = AVAILABLE_IS_ALLOCATABLE in gates
     is_refused = blocks_taints and any(found.is_refused for found in contradictions)
-    errors = [found.text for found in contradictions]
+    summary_errors: list[str] = []
     partitions: tuple[PartitionTypeStatus, ...] = ()
     shares: ShareableSummaryStatus | None = None
     try:
@@ -74,7 +74,7 @@ def counting_pool(
             census, default_attribute, blocks_taints=blocks_taints
         )
     except SummaryError as error:
-        errors.insert(0, str(error))
+        summary_errors.append(str(error))
     try:
         shares = yield from summing_up_shares(
             census,
@@ -83,7 +83,8 @@ def counting_pool(
             blocks_taints=blocks_taints,
         )
     except SummaryError as error:
-        errors.insert(0, str(error))
+        summary_errors.append(str(error))
+    errors = [*summary_errors, *(found.text for found in contradictions)]
     if is_refused:
         partitions = tuple(replace(entry, allocatable=0) for entry in partitions)
     counts = _counts(census, gates)

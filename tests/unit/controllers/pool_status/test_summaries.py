@@ -158,6 +158,24 @@ def test_types_that_cannot_be_summed_up(slices: tuple[ResourceSlice, ...], error
     assert status.total_devices == len(slices[1].spec.devices or ())
 
 
+def test_the_first_device_with_an_error_is_named() -> None:
+    """As v1.38 does: pools without counters first, then devices in order; errors about partitions before shares."""
+    place = f"in pool {DRIVER}/node-1"
+    other, odd = partition("h2", "Half", "39Gi"), partition("odd", 7, "1Gi")
+    capacities = {f"c{n}": "1" for n in range(33)}
+    cost = f'PartitionCostMismatch: devices of partition type "Half" {place} consume'
+    missing = f'PartitionTypeMissing: device "odd" {place} does not carry'
+
+    def error(*slices: ResourceSlice) -> str:
+        return the_status(*slices).validation_error or ""
+
+    assert error(*a_card(*CARD, other, odd)).startswith(cost)
+    assert error(*a_card(*CARD, odd, other)).startswith(missing)
+    assert error(*a_card(shareable("s", **capacities), *CARD, other)).startswith(cost)
+    without_counters = error(slice_of(odd, partition_type_attribute=PROFILE))
+    assert without_counters.startswith(f"PartitionTypeMissing: pool {DRIVER}/node-1 declares")
+
+
 def test_types_without_counters() -> None:
     status = the_status(slice_of(*CARD, partition_type_attribute=PROFILE))
 

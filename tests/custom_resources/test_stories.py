@@ -262,31 +262,6 @@ def test_definitions_that_come_and_go_leave_nothing_behind() -> None:
     play(story)
 
 
-def test_a_webhook_conversion_is_refused_with_a_clear_word() -> None:
-    async def story(server: LocalServer) -> None:
-        definition = widgets(schema_of({"x": STRING}))
-        version = definition["spec"]["versions"][0]
-        definition["spec"]["versions"] = [version, {**version, "name": "v2", "storage": False}]
-        definition["spec"]["conversion"] = {
-            "strategy": "Webhook",
-            "webhook": {
-                "conversionReviewVersions": ["v1"],
-                "clientConfig": {"service": {"namespace": "default", "name": "hook"}},
-            },
-        }
-        answer = await server.ask("POST", CRDS, definition)
-        await until(lambda: is_served(server, WIDGETS))
-        await server.post(WIDGETS, widget(x="1"))
-        other = await server.ask("GET", WIDGETS.replace("/v1/", "/v2/"))
-
-        assert answer.code == 201
-        assert "does not call conversion webhooks" in answer.header("warning")[0]
-        assert other.code == 500
-        assert f"use {GROUP}/v1" in other.json["message"]
-
-    play(story)
-
-
 @pytest.mark.parametrize("definition", [COMPUTE_DOMAINS, CLUSTER_QUEUES])
 def test_definitions_of_drivers_and_queues_are_served(definition: dict[str, Any]) -> None:
     async def story(server: LocalServer) -> None:

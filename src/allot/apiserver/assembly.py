@@ -37,7 +37,9 @@ from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
+from allot.apiserver.dynamic_admission.conversion_webhooks import ConversionWebhookCalls
 from allot.apiserver.dynamic_admission.policy_status import PolicyStatus
+from allot.apiserver.dynamic_admission.webhook_endpoints import WebhookEndpoints
 from allot.apiserver.http.app import App
 from allot.apiserver.http.component_health import ComponentHealth, HealthChecks
 from allot.apiserver.http.component_statuses import ComponentStatuses
@@ -56,6 +58,7 @@ from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.authentication_trust import publish_client_ca
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
+from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.custom_definitions import CustomDefinitions
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
 from allot.apiserver.registry.object_store import ObjectStore
@@ -121,7 +124,9 @@ class ApiServer:
         node_restriction = NodeRestriction(self._graph, authorizer)
         quotas = ResourceQuotaAdmission(self.caches, gates, clock)
         served = ServedResources(gates, resources)
-        self._dynamic = DynamicAdmission(self.caches, served, authorizer)
+        self._workers = workers = Workers()
+        converter = Converter(ConversionWebhookCalls(WebhookEndpoints(self.caches)), workers)
+        self._dynamic = DynamicAdmission(self.caches, served, authorizer, converter)
         admission = Admission(
             [
                 EscalationCheck(policies),
@@ -147,12 +152,11 @@ class ApiServer:
             quotas,
         )
         hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches)])
-        self._workers = workers = Workers()
         self.objects = ObjectStore(
-            store, self.caches, gates, CelChecker(), admission, hooks, workers, clock
+            store, self.caches, gates, CelChecker(), admission, hooks, workers, converter, clock
         )
         self._policy_status = PolicyStatus(self.caches, self.objects, served)
-        self.reader = Reader(store, self.caches)
+        self.reader = Reader(store, self.caches, converter)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
         requests = TokenRequests(self.reader, tokens, clock)
         parts = Subresources(
@@ -170,7 +174,16 @@ class ApiServer:
         self.component_checks = HealthChecks(self._store_status)
         components = ComponentStatuses(self.component_checks)
         handlers = Handlers(
-            store, self.caches, self.reader, writes, parts, reviews, components, clock, workers
+            store,
+            self.caches,
+            self.reader,
+            writes,
+            parts,
+            reviews,
+            components,
+            clock,
+            workers,
+            converter,
         )
         self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
         self._sweeping: asyncio.Task[None] | None = None

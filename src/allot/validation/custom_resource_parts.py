@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from allot.validation.fields import (
     FieldError,
@@ -19,6 +18,7 @@ from allot.validation.structural.embedded import dns_1035_problems
 from allot.validation.structural.field_paths import PathError, path_parts, schema_at
 from allot.validation.structural.schemas import Schema
 from allot.validation.structural.structure_rules import unsupported
+from allot.validation.webhook_configurations import validate_service_path, validate_webhook_url
 
 Document = Mapping[str, Any]
 
@@ -174,7 +174,7 @@ def _validate_client(client: Document, path: FieldPath) -> Iterator[FieldError]:
         yield required(path, "exactly one of url or service is required")
         return
     if service is None:
-        yield from _validate_url(url or "", path / "url")
+        yield from validate_webhook_url(url or "", path / "url")
         return
     where = path / "service"
     if not service.get("name"):
@@ -185,24 +185,5 @@ def _validate_client(client: Document, path: FieldPath) -> Iterator[FieldError]:
     if not 1 <= port <= 65535:
         problem = "port is not valid: must be between 1 and 65535, inclusive"
         yield invalid(where / "port", port, problem)
-
-
-_URL_FORM: Final = "; desired format: https://host[/path]"
-
-
-def _validate_url(url: str, path: FieldPath) -> Iterator[FieldError]:
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        yield required(path, f"url must be a valid URL: {error}{_URL_FORM}")
-        return
-    if parts.scheme != "https":
-        yield invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}")
-    if not parts.netloc:
-        yield invalid(path, parts.netloc, f"host must be specified{_URL_FORM}")
-    if parts.username is not None:
-        yield invalid(path, parts.username, "user information is not permitted in the URL")
-    if parts.fragment:
-        yield invalid(path, parts.fragment, "fragments are not permitted in the URL")
-    if parts.query:
-        yield invalid(path, parts.query, "query parameters are not permitted in the URL")
+    if service.get("path") is not None:
+        yield from validate_service_path(service["path"], where / "path")

@@ -150,12 +150,12 @@ def _validate_client(client: Part, path: FieldPath) -> Iterator[FieldError]:
     if (url is None) == (service is None):
         yield required(path, "exactly one of url or service is required")
     elif url is not None:
-        yield from _validate_url(url, path / "url")
+        yield from validate_webhook_url(url, path / "url")
     else:
         yield from _validate_service(service, path / "service")
 
 
-def _validate_url(url: str, path: FieldPath) -> Iterator[FieldError]:
+def validate_webhook_url(url: str, path: FieldPath) -> Iterator[FieldError]:
     problem = _parse_problem(url)
     if problem:
         parsing = f'url must be a valid URL: parse "{url}": {problem}'
@@ -203,10 +203,10 @@ def _validate_service(service: Any, path: FieldPath) -> Iterator[FieldError]:
         problem = "port is not valid: must be between 1 and 65535, inclusive"
         yield invalid(path / "port", port, problem)
     if service.get("path") is not None:
-        yield from _validate_service_path(service["path"], path / "path")
+        yield from validate_service_path(service["path"], path / "path")
 
 
-def _validate_service_path(url_path: str, path: FieldPath) -> Iterator[FieldError]:
+def validate_service_path(url_path: str, path: FieldPath) -> Iterator[FieldError]:
     if url_path == "/":
         return
     if not url_path.startswith("/"):

@@ -36,6 +36,7 @@ from allot.apiserver.dynamic_admission.webhooks import Webhooks
 from allot.apiserver.kinds.request import RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Workers
+from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.watch_cache.caches import Caches
 
@@ -43,12 +44,19 @@ from allot.apiserver.watch_cache.caches import Caches
 class DynamicAdmission:
     """Policies and webhooks."""
 
-    def __init__(self, caches: Caches, served: ServedResources, authorizer: Authorizer) -> None:
+    def __init__(
+        self,
+        caches: Caches,
+        served: ServedResources,
+        authorizer: Authorizer,
+        converter: Converter,
+    ) -> None:
         self._configuration = configuration = Configuration(caches)
         self.activity = configuration.activity
         self.configuration_writes = ConfigurationWrites(configuration)
         self._caches = caches
         self._authorizer = authorizer
+        self._converter = converter
         self._params = Params(caches, served)
         self._workers = Workers()
         self._evaluations = Evaluations(self._workers)
@@ -172,7 +180,9 @@ class DynamicAdmission:
         shown = None if request.is_about_namespace else namespace
         ask = AuthorizerFunction(request, self._authorizer)
         values = RequestValues(request, shown, ask)
-        return PolicyContext(request, labels, values, self._params, self._evaluations, notes)
+        return PolicyContext(
+            request, labels, values, self._params, self._evaluations, notes, self._converter
+        )
 
     async def _namespace(self, request: ReviewRequest) -> Document | None:
         """The namespace of the request, as expressions see it."""

@@ -143,8 +143,8 @@ class MutatingPolicies:
             except JsonPatchError as error:
                 raise MutationError(f"JSON Patch: {error}") from None
         is_strict = patch_type == "JSONPatch"
-        self.object = subject.replaced(patched, version, strict=is_strict)
-        self._context = context.with_object(self.object)
+        changed = subject.replaced(patched, version, strict=is_strict)
+        self.object, self._context = await context.changed(changed, version)
 
     def _configuration_failed(
         self, bound: BoundPolicy, binding: Binding | None, problem: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from allot.api.raw import RawObject
 from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
 from allot.apiserver.dynamic_admission.matching import Match
 from allot.apiserver.dynamic_admission.params import Params, PolicyConfigurationError
@@ -12,6 +13,7 @@ from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy
 from allot.apiserver.dynamic_admission.review_request import ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.registry.conversion import Converter, is_converted
 
 
 class Notes:
@@ -50,6 +52,7 @@ class PolicyContext:
         params: Params,
         evaluations: Evaluations,
         notes: Notes,
+        converter: Converter,
     ) -> None:
         self.request = request
         self._namespace_labels = namespace_labels
@@ -57,6 +60,22 @@ class PolicyContext:
         self.params = params
         self.evaluations = evaluations
         self.notes = notes
+        self._converter = converter
+
+    async def convert(self, version: str) -> None:
+        """Have the objects in a version, if a webhook converts them."""
+        for subject in (self.request.new, self.request.old):
+            if subject is not None:
+                await subject.convert(version, self._converter)
+
+    async def changed(self, new: Any, version: str) -> tuple[Any, PolicyContext]:
+        """A changed object that may be in another version, and the same about it."""
+        resource = self.request.resource
+        if is_converted(resource) and isinstance(new, RawObject):
+            new = await self._converter.in_version(resource, new, self.request.info.version)
+        context = self.with_object(new)
+        await context.convert(version)
+        return new, context
 
     def with_object(self, new: Any) -> PolicyContext:
         """The same about a changed object."""
@@ -68,6 +87,7 @@ class PolicyContext:
             self.params,
             self.evaluations,
             self.notes,
+            self._converter,
         )
 
     def version_for(self, match: Match) -> str | None:
@@ -80,6 +100,7 @@ class PolicyContext:
         version = self.version_for(policy.match)
         if version is None:
             return Matched([])
+        await self.convert(version)
         resource = None
         if policy.param_kind is not None:
             try:

@@ -18,6 +18,7 @@ from allot.apiserver.kinds.scale import scale_of, with_scale
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.kind_schemas import value_type
 from allot.apiserver.managed_fields.value_types import ValueType
+from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.clock import wall_clock
@@ -40,13 +41,19 @@ class Subject(Protocol):
     def kind(self, version: str) -> GroupVersionKind: ...
 
     def document(self, version: str) -> Document:
-        """The object in a version of its API group."""
+        """The object in a version of its API group; if a webhook converts it, after `convert`."""
+
+    async def convert(self, version: str, converter: Converter) -> None:
+        """Have `document` in a version, if a webhook converts the object."""
 
     def value_type(self, version: str) -> ValueType | None:
         """How documents are merged; None if that is not known."""
 
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
-        """The object to write instead. Raises `DecodeError`, or `StrictError` if `strict`."""
+        """The object to write instead, in this version if a webhook converts it.
+
+        Raises `DecodeError`, or `StrictError` if `strict`.
+        """
 
 
 class ObjectSubject:
@@ -64,14 +71,22 @@ class ObjectSubject:
     def document(self, version: str) -> Document:
         found = self._documents.get(version)
         if found is None:
-            gvk = self.kind(version)
-            body: Document = msgspec.json.decode(self._codec.encode(self._object, version))
-            found = {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **body}
-            revision = self._object.metadata.resource_version
-            if revision:
-                found["metadata"] = {**found["metadata"], "resourceVersion": revision}
-            self._documents[version] = found
+            found = self._documents[version] = self._document(self._object, version)
         return found
+
+    def _document(self, obj: Any, version: str) -> Document:
+        gvk = self.kind(version)
+        body: Document = msgspec.json.decode(self._codec.encode(obj, version))
+        found = {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **body}
+        revision = self._object.metadata.resource_version
+        if revision:
+            found["metadata"] = {**found["metadata"], "resourceVersion": revision}
+        return found
+
+    async def convert(self, version: str, converter: Converter) -> None:
+        if is_converted(self._resource) and version not in self._documents:
+            obj = await converter.in_version(self._resource, self._object, version)
+            self._documents[version] = self._document(obj, version)
 
     def value_type(self, version: str) -> ValueType | None:
         custom = self._resource.custom
@@ -82,9 +97,13 @@ class ObjectSubject:
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         body = msgspec.json.encode(document)
         now = wall_clock()
+        codec = self._codec
+        custom = self._resource.custom
+        if custom is not None and custom.kind.has_webhook:
+            codec = codec_for(custom.kind.resources[version])
         if not strict:
-            return self._codec.decode(body, version, now)
-        made, issues = self._codec.decode_strictly(body, version, now)
+            return codec.decode(body, version, now)
+        made, issues = codec.decode_strictly(body, version, now)
         if issues:
             raise StrictError(f"strict decoding error: {', '.join(issues)}")
         return made
@@ -103,6 +122,9 @@ class DocumentSubject:
 
     def document(self, version: str) -> Document:
         return self._document
+
+    async def convert(self, version: str, converter: Converter) -> None:
+        """It has one version."""
 
     def value_type(self, version: str) -> ValueType | None:
         return _value_type(self.kind(version))

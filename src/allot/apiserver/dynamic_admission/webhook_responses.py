@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,6 +42,13 @@ class Verdict(NamedTuple):
 
 def read_review(response: WebhookResponse) -> Mapping[str, Any]:
     """The AdmissionReview in a response; `WebhookCallError` if it has none."""
+    return read_document(response, "AdmissionReview", {f"{GROUP}/{v}" for v in REVIEW_VERSIONS})
+
+
+def read_document(
+    response: WebhookResponse, expected: str, versions: Container[str]
+) -> dict[str, Any]:
+    """The review of this kind in a response; `WebhookCallError` if it has none."""
     code, content_type, body = response
     if not 200 <= code < 300:
         raise WebhookCallError(_status_problem(code, body))
@@ -56,7 +63,7 @@ def read_review(response: WebhookResponse) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise WebhookCallError(_not_json(body))
     version, kind = document.get("apiVersion", ""), document.get("kind", "")
-    if kind != "AdmissionReview" or version not in {f"{GROUP}/{v}" for v in REVIEW_VERSIONS}:
+    if kind != expected or version not in versions:
         raise WebhookCallError(
             f'no kind "{kind}" is registered for version "{version}" '
             'in scheme "pkg/util/webhook/client.go:74"'

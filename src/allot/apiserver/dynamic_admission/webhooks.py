@@ -121,7 +121,7 @@ class Webhooks:
             try:
                 async with without_seat():
                     verdict = await self._ask(hook, version, mutates=True)
-                changed = self._patched(hook, version, verdict)
+                changed = await self._patched(hook, version, verdict)
             except _FailedCallError as error:
                 self._failed_open(hook, "mutating", error)
                 changed = False
@@ -132,7 +132,7 @@ class Webhooks:
                 reinvocation.invoked(hook.key)
         return self._context.request
 
-    def _patched(self, hook: Webhook, version: str, verdict: Verdict) -> bool:
+    async def _patched(self, hook: Webhook, version: str, verdict: Verdict) -> bool:
         """Whether the answer changes the object."""
         if not verdict.allowed:
             raise rejection(hook.name, verdict.status)
@@ -157,10 +157,10 @@ class Webhooks:
         before = subject.document(version)
         try:
             patched = apply_json_patch(before, operations)
-            self.object = subject.replaced(patched, version, strict=False)
+            changed = subject.replaced(patched, version, strict=False)
         except (JsonPatchError, DecodeError) as error:
             raise api_errors.internal(str(error)) from None
-        self._context = self._context.with_object(self.object)
+        self.object, self._context = await self._context.changed(changed, version)
         after = self._context.request.new
         return after is not None and after.document(version) != before
 
@@ -170,6 +170,8 @@ class Webhooks:
         """The version that the webhook sees; None if it is not to be called."""
         context = self._context
         version = context.version_for(hook.match)
+        if version is not None:
+            await context.convert(version)
         if version is None or not hook.conditions:
             return version
         given = AdmissionInput(context.values.in_version(version))

@@ -155,9 +155,9 @@ class App:
                 return None
             if kind is MUTATING:
                 request = ApiRequest(*request[:-1], await exchange.read(in_flight))
-                REQUEST.set(call)
                 if call.audited is not None:
                     call.audited.request_body = request.body
+            REQUEST.set(call)
             several = verb in SEVERAL
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)

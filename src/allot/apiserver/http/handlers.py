@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.identities import ObjectKey
-from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.access_reviews import AccessReviews
 from allot.apiserver.http.component_statuses import ComponentStatuses
@@ -57,6 +56,7 @@ from allot.apiserver.kinds.definition import LOG, SCALE
 from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.kinds.scale import SCALE_TABLE
 from allot.apiserver.pacing import LARGE, SLOW, Workers
+from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.object_store import Written
 from allot.apiserver.registry.reading import ListMeta, Reader
 from allot.apiserver.watch_cache.caches import Caches
@@ -83,6 +83,7 @@ class Handlers:
         components: ComponentStatuses,
         clock: Callable[[], datetime],
         workers: Workers,
+        converter: Converter,
     ) -> None:
         self._store = store
         self._caches = caches
@@ -94,6 +95,7 @@ class Handlers:
         self._components = components
         self._clock = clock
         self._workers = workers
+        self._converter = converter
 
     def seats(self, request: ApiRequest, target: Target) -> int:
         """How many seats a request for several objects takes."""
@@ -111,9 +113,6 @@ class Handlers:
         """The answer to anything but a watch."""
         if target.subresource is LOG:
             return await self.logs.read(request, target)
-        custom = target.resource.custom
-        if custom is not None and custom.conversion_problem:
-            raise api_errors.internal(custom.conversion_problem)
         deprecation = _deprecation(target)
         if deprecation and not warned:
             return await _with_warning(deprecation, self.handle(request, target, verb, warned=True))
@@ -186,15 +185,12 @@ class Handlers:
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
-        custom = target.resource.custom
-        if custom is not None and custom.conversion_problem:
-            raise api_errors.internal(custom.conversion_problem)
         accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
         selection = selection_for(request, target)
         options = watch_options(request)
         renderer = self._renderer(request, target, accepted)
         cache = self._caches.of(target.resource)
-        watcher = Watcher(self._store, cache, selection, renderer, options)
+        watcher = Watcher(self._store, cache, selection, renderer, options, self._converter)
         await watcher.prepare(self._reader)
         streamed = STREAMED["protobuf"] if accepted.format == "protobuf" else JSON
         warning = _deprecation(target)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http.rendering import Renderer
 from allot.apiserver.http.requests import ApiRequest, options_error
 from allot.apiserver.pacing import Pacer
+from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.reading import Reader, revision_of
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
@@ -25,6 +26,8 @@ from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
 from allot.validation.fields import FieldError, FieldPath, forbidden
+
+T = TypeVar("T")
 
 BOOKMARK_SECONDS: Final = 60.0
 BATCH: Final = 500
@@ -91,6 +94,7 @@ class Watcher:
         selection: Selection,
         renderer: Renderer,
         options: WatchOptions,
+        converter: Converter,
     ) -> None:
         self._store = store
         self._cache = cache
@@ -98,10 +102,12 @@ class Watcher:
         self._is_everything = selection.is_everything
         self._renderer = renderer
         self._options = options
+        self._converter = converter if is_converted(selection.resource) else None
         self._wake = asyncio.Event()
         self._is_due = False
         """Whether it is time for a bookmark, or for the end."""
         self._stopped = False
+        self._converting: asyncio.Task[Any] | None = None
         self._position = 0
         self._seen = 0
 
@@ -109,6 +115,8 @@ class Watcher:
         """End the stream at the next opportunity: the client is gone, or the server is going."""
         self._stopped = True
         self._wake.set()
+        if self._converting is not None:
+            self._converting.cancel()
 
     async def prepare(self, reader: Reader) -> None:
         """Wait until the cache can serve this watch; raises what is better said before the stream."""
@@ -144,7 +152,13 @@ class Watcher:
 
     async def _initial(self, objects: list[StoredObject]) -> AsyncIterator[bytes]:
         matches, render = self._selection.matches, self._renderer.initial
-        lines = (render(stored) if matches(stored) else b"" for stored in objects)
+        shown: Sequence[StoredObject] = objects
+        if self._converter is not None:
+            resource = self._selection.resource
+            shown = await self._unless_stopped(self._converter.all_shown(resource, objects))
+            if self._stopped:
+                return
+        lines = (render(stored) if matches(stored) else b"" for stored in shown)
         async for chunk in _chunks(lines):
             yield chunk
         if self._options.initial_events and self._options.bookmarks:
@@ -165,7 +179,10 @@ class Watcher:
                         batches = await watch.backlog()
                     except SlowWatcherError:
                         raise api_errors.too_old(self._seen, start) from None
+                changes: Iterable[ObjectChange]
                 changes = map(self._past_change, chain.from_iterable(batches))
+                if self._converter is not None:
+                    changes = await self._shown(changes)
                 async for chunk in _chunks(map(self._line, changes)):
                     yield chunk
                 self._seen = batches[-1][0].revision if batches else start
@@ -183,6 +200,8 @@ class Watcher:
             while not self._is_over:
                 self._wake.clear()
                 changes = self._next_changes()
+                if changes and self._converter is not None:
+                    changes = await self._shown(changes)
                 if len(changes) == 1:  # mostly
                     line = self._line(changes[0])
                     if line:
@@ -200,6 +219,30 @@ class Watcher:
                         yield self._renderer.bookmark(self._cache.revision)
         finally:
             alarm.cancel()
+
+    async def _shown(self, changes: Iterable[ObjectChange]) -> list[ObjectChange]:
+        """The changes in the version of the request, as far as it needs them."""
+        assert self._converter is not None
+        resource = self._selection.resource
+        shown = self._converter.changes_shown(resource, changes, self._needed_states)
+        return [*await self._unless_stopped(shown)]
+
+    async def _unless_stopped(self, converting: Coroutine[Any, Any, Sequence[T]]) -> Sequence[T]:
+        """What is converted; nothing if the watch is stopped before the webhook answers."""
+        task = self._converting = asyncio.ensure_future(converting)
+        try:
+            await asyncio.wait((task,))
+            return () if task.cancelled() else task.result()
+        finally:
+            self._converting = None
+            task.cancel()
+
+    def _needed_states(self, change: ObjectChange) -> tuple[StoredObject | None, ...]:
+        if not change.key.startswith(self._selection.prefix):
+            return ()
+        if self._is_everything:
+            return (change.shown(change.type),)
+        return change.old, change.new
 
     def _next_changes(self) -> list[ObjectChange]:
         """Changes that have not been sent; none if there are no more."""

@@ -12,7 +12,6 @@ from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.apiserver.defaults.filling import Data, change
-from allot.apiserver.kinds.custom_versions import NO_WEBHOOKS
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy
@@ -146,11 +145,6 @@ class DefinitionStrategy(StatusStrategy[CustomResourceDefinition]):
             source = (version.get("schema") or {}).get("openAPIV3Schema")
             if source:
                 found += schema_warnings(Schema(source))
-        if new.has_webhook and len(new.versions) > 1:
-            found.append(
-                f"spec.conversion.strategy: {NO_WEBHOOKS}: objects can be read and written in the "
-                f"storage version {new.storage_version} only"
-            )
         return list(dict.fromkeys(found))
 
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 HEAVY: Final = 2_000
 """Schemas with more parts are applied in a thread."""
-NO_WEBHOOKS: Final = "this server does not call conversion webhooks"
 
 
 class ScalePaths(NamedTuple):
@@ -34,6 +33,8 @@ class CustomKind:
     def __init__(self, definition: CustomResourceDefinition) -> None:
         self.definition = definition
         self.storage_version = definition.storage_version
+        self.has_webhook = definition.has_webhook
+        """Whether a webhook converts objects between versions."""
         self.versions: dict[str, CustomVersion] = {
             version["name"]: CustomVersion(self, version) for version in definition.versions
         }
@@ -78,18 +79,6 @@ class CustomVersion:
     def status_rules(self) -> RuleSet | None:
         schema = self.status_schema
         return RuleSet(schema) if schema is not None and schema.has_rules_below else None
-
-    @property
-    def conversion_problem(self) -> str:
-        """Why objects cannot be converted to this version; empty if they can be."""
-        kind = self.kind
-        if not kind.definition.has_webhook or self.name == kind.storage_version:
-            return ""
-        group, name = kind.definition.group, kind.definition.names.get("kind", "")
-        return (
-            f"conversion webhook for {group}/{self.name}, Kind={name} failed: {NO_WEBHOOKS}; use "
-            f"{group}/{kind.storage_version}, the version in which objects are stored"
-        )
 
     @property
     def deprecation(self) -> str:

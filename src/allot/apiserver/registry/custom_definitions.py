@@ -37,6 +37,8 @@ from allot.storage.interface import Delete, Operation, Put, RevisionConflictErro
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
+DELETE_SECONDS: Final = 2.0
+"""How long the deletion of one object of a deleted definition may take, such as its conversion by a webhook."""
 MANAGER: Final = "kube-apiserver"
 
 ManagersAfter = Callable[[Any, Any, datetime], tuple[dict[str, Any], ...]]
@@ -181,10 +183,19 @@ class CustomDefinitions:
         async for each in Pacer().each(cache.select(cache.prefix)):
             if each.object.metadata.deletion_timestamp is not None:
                 continue
-            with suppress(ApiError):
-                await self._objects.delete(resource, each.object.key, DeleteOptions(), info)
+            try:
+                async with asyncio.timeout(DELETE_SECONDS):
+                    await self._objects.delete(resource, each.object.key, DeleteOptions(), info)
+            except ApiError:
+                self._wake_later()
+            except TimeoutError:  # other definitions do not wait for a webhook that does not answer
+                self._wake_later()
+                break
         await cache.refresh()
         return cache.count == 0
+
+    def _wake_later(self) -> None:
+        asyncio.get_running_loop().call_later(RETRY_SECONDS, self._wake.set)
 
     # --- writing ---
 

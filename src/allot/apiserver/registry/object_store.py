@@ -25,6 +25,7 @@ from allot.apiserver.managed_fields.field_manager import same_but_for_times
 from allot.apiserver.pacing import LARGE, Workers, cpu_deadline
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
+from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
 from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import (
@@ -97,6 +98,7 @@ class ObjectStore:
         admission: Admission,
         hooks: BeginHooks,
         workers: Workers,
+        converter: Converter,
         clock: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._store = store
@@ -106,6 +108,7 @@ class ObjectStore:
         self._admission = admission
         self._hooks = hooks
         self._workers = workers
+        self._converter = converter
         self._clock = clock
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -184,12 +187,15 @@ class ObjectStore:
                 error.warnings[:0] = told
                 raise
             warnings = [*told, *warnings, *admitted.warnings]
+            to_store = await self._converter.to_store(resource, attributes.new)
             async with self._admission.creation_lock(namespace):
                 charged = await self._admission.charge(attributes)
                 operations = (*begun.operations, *admitted.operations, *charged.operations)
-                written = await self._store_new(attributes, home, operations, codec)
-            if written is not None:
-                return written._replace(warnings=warnings)
+                stored = await self._store_new(
+                    attributes._replace(new=to_store), home, operations, codec
+                )
+            if stored is not None:
+                return Written(await self._converter.shown(resource, stored), warnings)
             # the namespace or a quota changed meanwhile
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
 
@@ -199,14 +205,14 @@ class ObjectStore:
         home: StoredObject | None,
         more: tuple[Operation, ...],
         codec: Codec,
-    ) -> Written | None:
+    ) -> StoredObject | None:
         """The stored object; None if something else changed that it depends on."""
         resource, key, info = attributes.resource, attributes.key, attributes.info
         store_key = self._caches.key(resource, *key)
         body = await self._encoded(codec, attributes.new, info.size)
         if info.dry_run:
             await self._refuse_existing(resource, store_key, key.name)
-            return Written(StoredObject(Entry(store_key, body, MISSING, MISSING), codec), [])
+            return StoredObject(Entry(store_key, body, MISSING, MISSING), codec)
         operations: list[Operation] = [Put(store_key, body, MISSING), *more]
         if home is not None:
             operations.append(Check(home.key, home.revision))
@@ -217,7 +223,7 @@ class ObjectStore:
                 raise api_errors.already_exists(resource, key.name) from None
             return None
         entry = Entry(store_key, body, revision, revision)
-        return Written(self._caches.written(resource, entry, attributes.new), [])
+        return self._caches.written(resource, entry, attributes.new)
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
@@ -257,7 +263,7 @@ class ObjectStore:
         Of several updates each applies to the result of the one before. They are stored together, or not at all.
         """
         attempt = partial(self._try_update, resource, key, updates)
-        calls_webhooks = False
+        calls_webhooks = is_converted(resource)
         for _, info in updates:
             calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
         if calls_webhooks:
@@ -296,7 +302,8 @@ class ObjectStore:
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         stored_size = len(stored.entry.value)
-        new, gone = stored.object, False
+        shown = await self._converter.shown(resource, stored)
+        new, gone = shown.object, False
         warnings: list[str] = []
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
@@ -315,12 +322,14 @@ class ObjectStore:
             warnings += (*noted, *admitted.warnings)
             if gone:
                 break
+        new = await self._converter.to_store(resource, new)
         body = await self._encoded(codec, new, size)
         if body == stored.without_revision(codec, codec.storage_version):
-            return Written(stored, warnings)
+            return Written(shown, warnings)
         if info.dry_run:
             entry = stored.entry._replace(value=body)
-            return Written(StoredObject(entry, codec), warnings, gone)
+            shown = await self._converter.shown(resource, StoredObject(entry, codec))
+            return Written(shown, warnings, gone)
         try:
             first: Operation = (
                 Delete(stored.key, stored.revision)
@@ -331,9 +340,8 @@ class ObjectStore:
         except RevisionConflictError:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
-        if gone:
-            return Written(StoredObject(entry, codec), warnings, gone)
-        return Written(self._caches.written(resource, entry, new), warnings)
+        written = StoredObject(entry, codec) if gone else self._caches.written(resource, entry, new)
+        return Written(await self._converter.shown(resource, written), warnings, gone)
 
     async def _updated(
         self,
@@ -382,7 +390,8 @@ class ObjectStore:
         info: RequestInfo,
     ) -> Written | None:
         codec = storage_codec(resource)
-        old = stored.object
+        shown = await self._converter.shown(resource, stored)
+        old = shown.object
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
         gone = isinstance(outcome, Gone)
@@ -395,12 +404,15 @@ class ObjectStore:
         body = (
             stored.entry.value
             if isinstance(outcome, Gone)
-            else codec.encode(outcome.object, codec.storage_version)
+            else codec.encode(
+                await self._converter.to_store(resource, outcome.object), codec.storage_version
+            )
         )
         if not gone and body == stored.entry.value:
-            return Written(stored, warnings)
+            return Written(shown, warnings)
         if info.dry_run:
-            return Written(StoredObject(stored.entry._replace(value=body), codec), warnings, gone)
+            written = StoredObject(stored.entry._replace(value=body), codec)
+            return Written(await self._converter.shown(resource, written), warnings, gone)
         try:
             first: Operation = (
                 Delete(stored.key, stored.revision)
@@ -411,9 +423,9 @@ class ObjectStore:
         except RevisionConflictError:
             return None
         if gone:
-            return Written(stored, warnings, gone=True)
-        entry = Entry(stored.key, body, revision, stored.entry.created)
-        return Written(StoredObject(entry, codec), warnings)
+            return Written(shown, warnings, gone=True)
+        written = StoredObject(Entry(stored.key, body, revision, stored.entry.created), codec)
+        return Written(await self._converter.shown(resource, written), warnings)
 
     def _request(
         self,

@@ -11,6 +11,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry import continue_tokens
+from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import Caches, key_prefix
@@ -80,9 +81,10 @@ def revision_of(text: str) -> int:
 class Reader:
     """Reads of one API server."""
 
-    def __init__(self, store: Store, caches: Caches) -> None:
+    def __init__(self, store: Store, caches: Caches, converter: Converter) -> None:
         self._store = store
         self._caches = caches
+        self._converter = converter
 
     async def get(self, resource: Resource, key: ObjectKey, resource_version: str) -> StoredObject:
         cache = self._caches.of(resource)
@@ -90,7 +92,7 @@ class Reader:
         stored = cache.get(self._caches.key(resource, *key))
         if stored is None:
             raise api_errors.not_found(resource, key.name)
-        return stored
+        return await self._converter.shown(resource, stored)
 
     async def list(self, selection: Selection, options: ListOptions) -> Listing:
         if options.continue_:
@@ -171,15 +173,18 @@ class Reader:
         # Nothing is awaited between taking the objects and noting the revision they show.
         candidates, revision = _candidates(cache, selection, after), cache.revision
         if selection.is_everything:
-            found = candidates
-        else:
-            found = []
-            pacer, matches = Pacer(), selection.matches
-            for start in range(0, len(candidates), MATCHED_AT_ONCE):
-                some = candidates[start : start + MATCHED_AT_ONCE]
-                found += [stored for stored in some if matches(stored)]
-                if pacer.is_due:
-                    await pacer.rest()
+            page = _page(candidates, selection, revision, limit)
+            return page._replace(
+                objects=await self._converter.all_shown(selection.resource, page.objects)
+            )
+        candidates = await self._converter.all_shown(selection.resource, candidates)
+        found: list[StoredObject] = []
+        pacer, matches = Pacer(), selection.matches
+        for start in range(0, len(candidates), MATCHED_AT_ONCE):
+            some = candidates[start : start + MATCHED_AT_ONCE]
+            found += [stored for stored in some if matches(stored)]
+            if pacer.is_due:
+                await pacer.rest()
         return _page(found, selection, revision, limit)
 
     async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:
@@ -192,10 +197,9 @@ class Reader:
                 page = await self._store.list(
                     selection.prefix, revision=revision, after=after, limit=size
                 )
-            async for entry in Pacer().each(page.entries):
-                stored = StoredObject(entry, codec)
-                if selection.matches(stored):
-                    found.append(stored)
+            read = [StoredObject(entry, codec) async for entry in Pacer().each(page.entries)]
+            shown = await self._converter.all_shown(selection.resource, read)
+            found += [each async for each in Pacer().each(shown) if selection.matches(each)]
             if not page.remaining or (wanted and len(found) >= wanted):
                 break
             after = page.entries[-1].key

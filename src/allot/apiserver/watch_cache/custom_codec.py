@@ -1,7 +1,8 @@
 """Custom resources between JSON and objects: pruned, defaulted and converted by the schemas of their definition.
 
-Stored JSON says in which version it was written, after everything else. Conversion changes the apiVersion only and
-drops what the other version does not know.
+Stored JSON says in which version it was written, after everything else. Without a webhook, conversion changes the
+apiVersion only and drops what the other version does not know. With one, stored objects stay in the version they were
+written in, and `registry.conversion` asks the webhook.
 """
 
 from __future__ import annotations
@@ -115,13 +116,26 @@ class CustomCodec(Codec):
         version = self._versions.get(written, self._storage)
         data = prune(data, version.schema, is_root=True)
         data = with_defaults(data, version.schema)
-        if version is not self._storage and not self._version.kind.definition.has_webhook:
-            data = prune(data, self._storage.schema, is_root=True)
-        return RawObject({**data, **self._type_meta(self._storage.name)})
+        if version is not self._storage and not self._version.kind.has_webhook:
+            version = self._storage
+            data = prune(data, version.schema, is_root=True)
+        return RawObject({**data, **self._type_meta(version.name)})
+
+    def decode_converted(self, body: bytes) -> RawObject:
+        """The object in bytes that `encode_converted` wrote, without further defaults."""
+        data: dict[str, Any] = msgspec.json.decode(body)
+        return RawObject({**data, **self._type_meta(data["apiVersion"])})
+
+    def encode_converted(self, obj: RawObject, version: str) -> bytes:
+        """JSON as it is stored, of an object that is in this version."""
+        return self._encoded(obj, self._versions[version], stored=True)
 
     def encode(self, obj: RawObject, version: str) -> bytes:
-        stored = version == STORED
-        target = self._storage if stored else self._versions[version]
+        if version == STORED:
+            return self._encoded(obj, self._storage, stored=True)
+        return self._encoded(obj, self._versions[version], stored=False)
+
+    def _encoded(self, obj: RawObject, target: CustomVersion, *, stored: bool) -> bytes:
         data = self._converted(obj, target)
         metadata = {
             name: value

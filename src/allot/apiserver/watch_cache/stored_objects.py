@@ -13,6 +13,7 @@ from allot.storage.interface import Entry
 
 _DECODED: Final = "decoded"
 _PROTOBUF: Final = "protobuf"
+_CONVERTED: Final = "converted"
 
 
 class StoredObject:
@@ -41,16 +42,16 @@ class StoredObject:
         found = self._object
         if found is None:
             is_kept = self._written is not None
-            if is_kept:
-                obj = self.codec.as_stored(self._written)
-            else:
-                obj = self.codec.decode_stored(self.entry.value)
+            obj = self.codec.as_stored(self._written) if is_kept else self._decoded()
             metadata = replace(obj.metadata, resource_version=str(self.entry.revision))
             found = self._object = self.codec.with_metadata(obj, metadata)
             self._written = None
             if not is_kept:
                 self._keep_decoded()
         return found
+
+    def _decoded(self) -> Any:
+        return self.codec.decode_stored(self.entry.value)
 
     def adopt(self, obj: Any) -> None:
         """Keep the object that was encoded, so that it is not decoded again."""
@@ -108,6 +109,13 @@ class StoredObject:
         if codec is self.codec and version == codec.storage_version:
             return self.entry.value
         return codec.encode(self.object, version)
+
+    def converted(self, version: str) -> bytes | None:
+        """The object as a webhook converted it to a version, if that is kept."""
+        return self._bodies.get((_CONVERTED, version)) if self._bodies is not None else None
+
+    def keep_converted(self, version: str, body: bytes) -> None:
+        self._keep((_CONVERTED, version), body)
 
     def forget(self, form: Hashable) -> None:
         if form == _DECODED:

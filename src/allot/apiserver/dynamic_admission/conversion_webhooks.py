@@ -1,0 +1,91 @@
+"""Calls of conversion webhooks: a ConversionReview about objects in one version, answered in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from allot.apiserver.api_errors import ApiError
+from allot.apiserver.dynamic_admission.conversion_responses import (
+    GROUP,
+    ConversionError,
+    checked_object,
+    read_conversion_review,
+    read_objects,
+)
+from allot.apiserver.dynamic_admission.served_request import without_seat
+from allot.apiserver.dynamic_admission.webhook_client import WebhookCallError, WebhookClient
+from allot.apiserver.dynamic_admission.webhook_endpoints import WebhookEndpoints
+from allot.apiserver.kinds.custom_versions import CustomKind
+from allot.apiserver.registry.uids import new_uid
+from allot.validation.custom_resource_parts import REVIEW_VERSIONS
+
+Document = dict[str, Any]
+
+TIMEOUT_SECONDS: Final = 30
+"""How long a conversion webhook may take, as in Kubernetes; it cannot be configured."""
+
+
+class ConversionWebhookCalls:
+    """The conversion webhooks of all definitions."""
+
+    def __init__(self, endpoints: WebhookEndpoints) -> None:
+        self._endpoints = endpoints
+        self._client = WebhookClient()
+
+    async def convert(
+        self, kind: CustomKind, documents: Sequence[bytes], version: str
+    ) -> list[Document]:
+        """The documents in another version; 500 if the webhook does not convert all of them."""
+        definition = kind.definition
+        originals = [msgspec.json.decode(each) for each in documents]
+        desired = f"{definition.group}/{version}"
+        first = originals[0]
+        source = f"{first['apiVersion']}, Kind={first['kind']}"
+        webhook: Mapping[str, Any] = definition.get("spec", "conversion", "webhook", default={})
+        try:
+            found = await self._ask(definition.metadata.name, webhook, documents, desired)
+        except (WebhookCallError, ConversionError) as error:
+            raise _failure(f"conversion webhook for {source} failed: {error}") from None
+        if len(found) != len(originals):
+            raise _failure(
+                f"conversion webhook for {source} returned {len(found)} objects, "
+                f"expected {len(originals)}"
+            )
+        made: list[Document] = []
+        for index, (original, answer) in enumerate(zip(originals, found, strict=True)):
+            try:
+                made.append(checked_object(original, answer, desired, index, len(originals)))
+            except ConversionError as error:
+                raise _failure(f"conversion webhook for {source} {error}") from None
+        return made
+
+    async def _ask(
+        self, name: str, webhook: Mapping[str, Any], documents: Sequence[bytes], desired: str
+    ) -> list[Any]:
+        versions = webhook.get("conversionReviewVersions") or ()
+        version = next((each for each in versions if each in REVIEW_VERSIONS), "v1")
+        uid = new_uid()
+        body = msgspec.json.encode(
+            {
+                "kind": "ConversionReview",
+                "apiVersion": f"{GROUP}/{version}",
+                "request": {
+                    "uid": uid,
+                    "desiredAPIVersion": desired,
+                    "objects": [msgspec.Raw(each) for each in documents],
+                },
+            }
+        )
+        client: Mapping[str, Any] = webhook.get("clientConfig") or {}
+        async with without_seat():
+            endpoint = await self._endpoints.find(client, TIMEOUT_SECONDS)
+            bundle = client.get("caBundle") or ""
+            response = await self._client.call(name, endpoint, bundle, body, TIMEOUT_SECONDS)
+        return read_objects(read_conversion_review(response), uid, version)
+
+
+def _failure(message: str) -> ApiError:
+    return ApiError(500, "", message)

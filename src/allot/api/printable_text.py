@@ -17,6 +17,11 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same, with line breaks kept."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def _escaped(character: str) -> str:
     short = _SHORT.get(character)
     if short is not None:

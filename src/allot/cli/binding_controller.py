@@ -20,6 +20,7 @@ from allot.cli.components import (
     run_until_stopped,
     set_up_logging,
 )
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 
@@ -165,7 +166,7 @@ def _simulated(script: str, script_file: Path | None) -> Attacher:
             behaviours += read_script(yaml.safe_load(script_file.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, yaml.YAMLError, ScriptError) as error:
             raise CommandError(f"{script_file}: {error}") from None
-    return SimulatedAttacher(behaviours, tell=click.echo)
+    return SimulatedAttacher(behaviours, tell=echo_text)
 
 
 def _own(source: str) -> Attacher:

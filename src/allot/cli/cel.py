@@ -13,9 +13,11 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from allot.api.identities import DeviceId
 from allot.api.messages import no_slice_of_driver
+from allot.api.printable_text import printable
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
 from allot.cel import (
@@ -34,10 +36,13 @@ from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
 from allot.cli.at_option import Moment
 from allot.cli.cel_jsonl import answer_line, attribute_to_json
+from allot.cli.console import PrintableConsole
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
 from allot.cli.snapshots import Source, take
+from allot.cli.tables import cell_text
 from allot.client import resources
 from allot.lint.subjects import slices_among
 from allot.rules import RuleSet
@@ -77,11 +82,11 @@ def try_expression(
     try:
         program = compile_(expression, Origin.NEW, gates_from_option(feature_gates, rules))
     except CelCompileError as error:
-        Console(stderr=True, highlight=False).print(
+        PrintableConsole(stderr=True).print(
             f"[bold red]error:[/] {escape(error.text)}", soft_wrap=True
         )
         if advice := compile_advice(error.text):
-            click.echo(advice.removeprefix("; "), err=True)
+            echo_text(advice.removeprefix("; "), err=True)
         return EXIT_FINDINGS
     slices = _slices(Source(sources, kubeconfig, context, at))
     rows = [
@@ -184,23 +189,21 @@ def _estimate(program: Program) -> int | str:
 def _print_table(program: Program, rows: list[Row], derived: bool) -> None:
     is_terminal = sys.stdout.isatty()
     # Where no terminal shows them, no line is too long: another program reads them.
-    console = Console(highlight=False, width=None if is_terminal else _UNLIMITED_WIDTH)
+    console = PrintableConsole(width=None if is_terminal else _UNLIMITED_WIDTH)
     table = Table(box=None, pad_edge=False)
     for column in ("DRIVER", "POOL", "DEVICE", "VALUE", "TYPE", "COST", "ERROR"):
         table.add_column(column, overflow="fold", no_wrap=not is_terminal)
     for identity, outcome in rows:
         shown = "" if outcome.error is not None else _text(outcome.value)
         table.add_row(
-            *map(escape, identity),
-            escape(shown),
-            escape(_type_of(outcome)),
+            *map(cell_text, identity),
+            cell_text(shown),
+            cell_text(_type_of(outcome)),
             str(outcome.cost),
-            f"[red]{escape(outcome.error)}[/]" if outcome.error else "",
+            Text(printable(outcome.error or ""), "red"),
         )
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+    for line in console.lines(table):
+        click.echo(line)
     cost = estimated_cost_text(program.max_cost)
     limit = f"estimated cost {cost}, static type {program.output_type}"
     console.print(escape(limit), style="dim")
@@ -228,7 +231,8 @@ def _print_groups(console: Console, rows: list[Row]) -> None:
             groups.setdefault(_text(outcome.value), []).append(str(identity))
     console.print(f"\n{len(groups)} group{'' if len(groups) == 1 else 's'}:")
     for value, devices in groups.items():
-        console.print(f"  {escape(value)}: {escape(', '.join(devices))}", soft_wrap=True)
+        line = printable(f"  {value}: {', '.join(devices)}")
+        console.print(escape(line), soft_wrap=True)
 
 
 def _print_document(program: Program, rows: list[Row], output: str) -> None:

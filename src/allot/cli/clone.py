@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.snapshots import Source, take
 from allot.cli.which_cluster import cluster_options
@@ -62,7 +63,7 @@ def clone(kubeconfig: Path | None, context: str | None, output: str, anonymize: 
     lines = b",\n".join(msgspec.json.encode(item) for item in items)
     _write(output, b'{"apiVersion":"v1","kind":"List","items":[\n' + lines + b"\n]}\n")
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        echo_text(f"note: {note}", err=True)
     if output != "-":
         click.echo(f"{len(items) - 1} objects in {output}; `allot up --from {output}` runs them")
     return EXIT_OK

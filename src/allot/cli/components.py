@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from allot.api.printable_text import printable, printable_lines
 from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import PeriodicCollector
 from allot.cli.signals import stopped_by_signals
@@ -34,8 +35,20 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 def set_up_logging(verbose: int) -> None:
     """Log warnings; with one -v also what components do, with two why. Of libraries, only warnings."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
-    logging.basicConfig(format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname).1s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("allot").setLevel(level)
+
+
+class PrintableFormatter(logging.Formatter):
+    """Shows control characters of objects' names and messages instead of sending them to the terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the base class
+        return printable(super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable_lines(super().format(record))  # with the lines of a traceback
 
 
 def component_runner() -> asyncio.Runner:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 
 if TYPE_CHECKING:
@@ -152,10 +153,10 @@ def driver(
         shutil.rmtree(directory, ignore_errors=True)
     if junit is not None:
         junit.write_bytes(report.junit())
-    click.echo(report.summary())
+    echo_text(report.summary())
     return EXIT_OK if report.is_conformant else EXIT_FINDINGS
 
 
 def _tell(result: CheckResult) -> None:
     words = f"{result.outcome.value:8} {result.name:28} {result.seconds:6.1f} s"
-    click.echo(f"{words}  {result.message}" if result.message else words)
+    echo_text(f"{words}  {result.message}" if result.message else words)

@@ -12,6 +12,7 @@ from rich.text import Text
 from allot.api.classes import DeviceClass
 from allot.api.identities import ObjectKey
 from allot.cli.device_options import device_options
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.live_clusters import follow
 from allot.cli.question_options import ClusterArguments, cluster_options
@@ -122,7 +123,7 @@ async def _watch(
             if source.failure != failure:
                 failure = source.failure
                 state = f"does not answer: {failure}" if failure else "answers again"
-                click.echo(f"note: the cluster {state}", err=True)
+                echo_text(f"note: the cluster {state}", err=True)
             if not source.is_loading and source.revision != revision:
                 is_first, revision = revision is None, source.revision
                 changed = watched.changed(source.devices, _class(source, wanted, is_first=is_first))

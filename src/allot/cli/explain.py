@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 import click
 import msgspec
 import yaml
-from rich.console import Console
 
 from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.at_option import Moment
 from allot.cli.cluster_gates import gates_of_cluster
+from allot.cli.console import PrintableConsole, printable_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import (
@@ -328,13 +328,13 @@ def _lines(
 
 def print_lines(lines: Iterable[Line], width: int | None = None) -> None:
     """Wrap lines to `width`, or without it to that of the terminal; output to other programs is not wrapped."""
-    console = Console(highlight=False, emoji=False, width=width)
+    console = PrintableConsole(width=width)
     is_wrapped = width is not None or sys.stdout.isatty()
     for line in lines:
-        for text in wrapped(line, console, console.width if is_wrapped else None):
-            with console.capture() as capture:
-                console.print(text, soft_wrap=True)
-            click.echo(capture.get().rstrip())
+        shown = line._replace(text=printable_text(line.text, is_line=True))
+        for text in wrapped(shown, console, console.width if is_wrapped else None):
+            for printed in console.lines(text, soft_wrap=True):
+                click.echo(printed)
 
 
 def _print_document(explanation: PodExplanation | ClaimExplanation, output: str) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from allot.allocation.explain.amounts import counted
 from allot.cli.completers import complete_drivers, complete_hardware, complete_nodes
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.hardware_output import (
     as_yaml,
@@ -140,7 +141,7 @@ def _blocks(described: Hardware) -> Iterator[RenderableType]:
     if described.example_claim is not None:
         yield Text("")
         yield Text("example claim:")
-        yield Text(as_yaml(plain(described.example_claim)).rstrip())
+        yield from map(Text, as_yaml(plain(described.example_claim)).splitlines())
 
 
 def _first_and_last(described: Hardware) -> str:
@@ -327,7 +328,7 @@ def capture(
         except OSError as error:
             raise CommandError(f"{output}: {error.strerror}") from error
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        echo_text(f"note: {note}", err=True)
     counts = sum(_summary(described)["devices"].values())
     click.echo(
         f"{counted(len(described.nodes), 'node')}, {counted(len(described.sources), 'pool')},"

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from allot.cli.cluster_gates import gates_of_cluster
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.lint_output import print_report
@@ -102,7 +101,7 @@ class _Cluster:
             kinds = (*TYPED, resources.NAMESPACES)
             self._snapshot = take(self._source, kinds, "allot-lint", gate_pages=(API_SERVER,))
             for resource, why in self._snapshot.unread.items():
-                click.echo(f"warning: {resource} were not read: {why}", err=True)
+                echo_text(f"warning: {resource} were not read: {why}", err=True)
 
     def gates(self, option: str, asked: RuleSet | None) -> FeatureGates:
         """The gates and rules: of the command line, else of the cluster."""
@@ -110,7 +109,7 @@ class _Cluster:
             return gates_from_option(option, asked)
         known = gates_of_cluster(self._snapshot, self._source, option, asked)
         if known.assumption:
-            click.echo(f"warning: {known.assumption}", err=True)
+            echo_text(f"warning: {known.assumption}", err=True)
         return known.gates
 
     def known(self) -> KnownObjects:
@@ -168,7 +167,7 @@ def _fixed(
             continue
         _write(Path(file.name), content)
         for manifest, fix in done.made:
-            click.echo(f"fixed {file.name}: {manifest.kind}/{manifest.name}: {fix}", err=True)
+            echo_text(f"fixed {file.name}: {manifest.kind}/{manifest.name}: {fix}", err=True)
     return changed
 
 
@@ -186,4 +185,4 @@ def _show_difference(source: str, before: str, after: str) -> None:
         f"a/{source}",
         f"b/{source}",
     )
-    click.echo("".join(lines), nl=False)
+    echo_text("".join(lines), nl=False)

@@ -8,10 +8,11 @@ from typing import Any, Final
 import click
 import msgspec
 import yaml
-from rich.console import Console
 from rich.markup import escape
 
 from allot._version import VERSION
+from allot.api.printable_text import printable
+from allot.cli.console import PrintableConsole
 from allot.lint.findings import Finding, Report, Severity
 from allot.lint.sarif import sarif
 
@@ -55,7 +56,7 @@ def _print_json(document: dict[str, Any]) -> None:
 
 
 def _print_text(report: Report) -> None:
-    console = Console(highlight=False, soft_wrap=True, emoji=False)
+    console = PrintableConsole(soft_wrap=True)
     before: Finding | None = None
     for finding in report.findings:
         if before is not None and (before.source, before.object) != (
@@ -76,17 +77,21 @@ def _print_text(report: Report) -> None:
 
 
 def _heading(finding: Finding) -> str:
-    place = f"{escape(finding.source)}:{finding.line}:{finding.column}"
+    place = f"{_shown(finding.source)}:{finding.line}:{finding.column}"
     style = _STYLES[finding.severity]
-    subject = f" [bold]{escape(finding.object)}[/]" if finding.object else ""
+    subject = f" [bold]{_shown(finding.object)}[/]" if finding.object else ""
     rule = escape(f"[{finding.rule}]")
     return f"[cyan]{place}[/]: [{style}]{finding.severity}[/]:{subject} {rule}"
+
+
+def _shown(text: str) -> str:
+    return escape(printable(text))
 
 
 def _body(finding: Finding) -> str:
     if not finding.field:
         return _wrapped(finding.message)
-    return f"{_INDENT}{finding.field}:\n{_wrapped(finding.message)}"
+    return f"{_INDENT}{printable(finding.field)}:\n{_wrapped(finding.message)}"
 
 
 def _wrapped(text: str) -> str:

@@ -18,6 +18,7 @@ from allot.cli.components import (
     set_up_logging,
 )
 from allot.cli.driver_options import driver_options, driver_options_of
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_options
 
@@ -145,9 +146,9 @@ def _list_profiles() -> None:
         hardware = load_hardware(name)
         counts = _devices_by_driver(hardware)
         of_each = ", ".join(f"{count} of {driver}" for driver, count in counts.items())
-        click.echo(f"{name:{width}} {len(hardware.nodes)} node(s): {', '.join(counts)}")
-        click.echo(f"{'':{width}} {counts.total()} device(s): {of_each}")
-        click.echo(f"{'':{width}} {hardware.description}")
+        echo_text(f"{name:{width}} {len(hardware.nodes)} node(s): {', '.join(counts)}")
+        echo_text(f"{'':{width}} {counts.total()} device(s): {of_each}")
+        echo_text(f"{'':{width}} {hardware.description}")
 
 
 def _devices_by_driver(hardware: Hardware) -> Counter[str]:
@@ -216,7 +217,7 @@ async def _run(
     click.echo(f"allot nodes: {'all nodes' if settings.all_nodes else settings.node_selector}")
     for hardware in described:
         nodes, pools = len(hardware.nodes), len(hardware.sources)
-        click.echo(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
+        echo_text(f"  {hardware.name}: {nodes} node(s), {pools} pool(s)")
     simulation = SimulatedHardware(client, settings, described, drivers)
     pages = ComponentEndpoints(lambda: simulation.is_ready, lambda: simulation.registry)
     component = Component(client, lambda: _simulate(simulation), lambda: simulation.is_ready, pages)

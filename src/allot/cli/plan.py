@@ -11,6 +11,7 @@ from rich.text import Text
 
 from allot._version import VERSION
 from allot.allocation.explain.amounts import counted
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.manifests import read_manifests
 from allot.cli.question_options import ClusterArguments, cluster_options
@@ -84,7 +85,7 @@ def plan(
         case "sarif":
             print_document(sarif(report, VERSION, tool="allot plan", more=RULES), "json")
         case "markdown":
-            click.echo(markdown(answer, report), nl=False)
+            echo_text(markdown(answer, report), nl=False)
         case "json" | "yaml":
             findings = [
                 {**each._asdict(), "severity": each.severity.value} for each in report.findings

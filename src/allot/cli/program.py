@@ -172,10 +172,9 @@ def _abandon_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from rich.console import Console
     from rich.markup import escape
 
-    Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(
-        f"[bold red]error:[/] {escape(message)}"
-    )
+    from allot.cli.console import PrintableConsole
+
+    PrintableConsole(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
     return code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from allot.cli.components import component_runner, set_up_logging
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.signals import stopped_by_signals
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error, cluster_options
@@ -145,7 +146,7 @@ async def _follow(client: Client, output: Path, limits: Limits, anonymize: bool)
 
     snapshot = await read_objects(client, Reading(KINDS, gate_pages=(SCHEDULER, API_SERVER)))
     for note in ObservedCluster(snapshot).checked().notes:
-        click.echo(f"note: {note}", err=True)
+        echo_text(f"note: {note}", err=True)
     about = observed(snapshot, KINDS, anonymized=anonymize)
     log = open_log(output, about, limits, secrets.token_bytes(_SALT_BYTES))
     if log.repaired_bytes:

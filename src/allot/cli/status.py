@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -32,8 +31,11 @@ from allot.cli.availability import (
 )
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.commands.status import PARTS
+from allot.cli.console import PrintableConsole
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.snapshots import Source, take
+from allot.cli.tables import UNLIMITED_WIDTH, cell_text, console_for
 from allot.client import resources
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
@@ -70,9 +72,9 @@ def show_status(
     known = gates_of_cluster(snapshot, source, feature_gates, rules)
     gates, in_force = known.gates, known.rules
     if known.assumption:
-        click.echo(f"warning: {known.assumption}", err=True)
+        echo_text(f"warning: {known.assumption}", err=True)
     for note in snapshot.notes:
-        click.echo(f"note: {note}", err=True)
+        echo_text(f"note: {note}", err=True)
     if sources and not snapshot.of(resources.RESOURCE_SLICES):
         raise CommandError("no ResourceSlice in these files, so no devices")
     objects = objects_in(snapshot)
@@ -100,7 +102,7 @@ def objects_in(snapshot: Snapshot) -> ClusterObjects:
         if resource is resources.RESOURCE_SLICES:
             raise CommandError(f"{resource.plural} cannot be read: {why}")
         if resource is not resources.DEVICE_TAINT_RULES:  # which most clusters do not have
-            click.echo(f"warning: {resource.plural} cannot be read: {why}", err=True)
+            echo_text(f"warning: {resource.plural} cannot be read: {why}", err=True)
     return ClusterObjects(
         slices=snapshot.of(resources.RESOURCE_SLICES),
         claims=snapshot.of(resources.RESOURCE_CLAIMS),
@@ -114,7 +116,7 @@ def _warn_about(wanted: Wanted, found: Availability, objects: ClusterObjects) ->
     if wanted.driver is not None and not found.pools:
         drivers = {slice_.spec.driver for slice_ in objects.slices}
         if wanted.driver not in drivers:
-            click.echo(f"warning: {no_slice_of_driver(wanted.driver, drivers)}", err=True)
+            echo_text(f"warning: {no_slice_of_driver(wanted.driver, drivers)}", err=True)
 
 
 # --- output ---
@@ -188,7 +190,7 @@ _CLASSES: Final = (
 
 COLUMNS: Final = {"driver": _DRIVERS, "pool": _POOLS, "node": _NODES, "class": _CLASSES}
 _SHORT: Final = {"ALLOCATED": "ALLOC", "AVAILABLE": "AVAIL", "UNAVAILABLE": "UNAVAIL"}
-_UNLIMITED: Final = Console(highlight=False, width=10_000)
+_UNLIMITED: Final = PrintableConsole(width=UNLIMITED_WIDTH)
 _KEYS: Final = {"driver": "drivers", "pool": "pools", "node": "nodes", "class": "classes"}
 
 
@@ -197,7 +199,7 @@ def _print_tables(found: Availability, parts: Iterable[str]) -> None:
         click.echo("No pools found.", err=True)
         return
     # Without a terminal lines are not wrapped: another program reads them.
-    console = Console(highlight=False) if sys.stdout.isatty() else _UNLIMITED
+    console = console_for(None)
     blocks: list[RenderableType] = []
     for part in PARTS:
         rows = getattr(found, _KEYS[part])
@@ -207,10 +209,8 @@ def _print_tables(found: Availability, parts: Iterable[str]) -> None:
     for number, block in enumerate(blocks):
         if number:
             click.echo()
-        with console.capture() as capture:
-            console.print(block)
-        for line in capture.get().splitlines():
-            click.echo(line.rstrip())
+        for line in console.lines(block):
+            click.echo(line)
 
 
 def _total_row(part: str, found: Availability) -> object | None:
@@ -263,8 +263,7 @@ def _table(columns: Sequence[tuple[Column, str]], rows: Sequence[object]) -> Tab
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(heading, justify=justify, overflow="fold", no_wrap=column.is_number)
     for row in rows:
-        cells = (column.text(row) for column, _ in columns)
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
+        table.add_row(*(cell_text(column.text(row)) for column, _ in columns))
     return table
 
 

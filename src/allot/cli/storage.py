@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from allot.cli.data_directory import occupant
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError, storage_error
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _is_incomplete(found: Examination) -> bool:
 def _print(found: Examination, path: Path, new: Path | None, output: str) -> None:
     if output == "table":
         for line in _lines(found, path, new):
-            click.echo(line)
+            echo_text(line)
         return
     document = _document(found, path, new)
     if output == "json":

@@ -9,11 +9,13 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import click
 import msgspec
 import yaml
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from allot.api.decoding import to_builtin
+from allot.api.printable_text import printable
+from allot.cli.console import PrintableConsole, printable_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,26 +50,31 @@ def output_options(command: F) -> F:
     )(command)
 
 
-def console_for(width: int | None) -> Console:
+def console_for(width: int | None) -> PrintableConsole:
     """Without a terminal and a width lines are not wrapped: another program reads them."""
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED_WIDTH
-    return Console(highlight=False, emoji=False, width=width)
+    return PrintableConsole(width=width)
 
 
 def print_blocks(blocks: Iterable[RenderableType], width: int | None) -> None:
-    """Texts and tables, without trailing spaces."""
+    """Texts and tables, without trailing spaces. A text is a paragraph; line breaks before it are blank lines."""
     console = console_for(width)
     for block in blocks:
-        with console.capture() as capture:
-            console.print(block)
-        for line in capture.get().splitlines():
-            click.echo(line.rstrip())
+        shown = _paragraph(block) if isinstance(block, Text) else block
+        for line in console.lines(shown):
+            click.echo(line)
+
+
+def _paragraph(text: Text) -> Text:
+    blank_lines = len(text.plain) - len(text.plain.lstrip("\n"))
+    before, paragraph = text[:blank_lines], text[blank_lines:]
+    return before + printable_text(paragraph, is_line=True)
 
 
 def table(columns: Sequence[Column], rows: Iterable[Any]) -> Table:
     """Columns without any value are left out."""
-    cells = [[_text(column.text(row)) for column in columns] for row in rows]
+    cells = [[cell_text(column.text(row)) for column in columns] for row in rows]
     shown = [
         number
         for number in range(len(columns))
@@ -87,11 +94,14 @@ def table(columns: Sequence[Column], rows: Iterable[Any]) -> Table:
 
 def notes(texts: Iterable[str]) -> list[RenderableType]:
     """Notes below an answer."""
-    return [Text(f"note: {text}", _DIMMED) for text in texts]
+    return [Text(printable(f"note: {text}"), _DIMMED) for text in texts]
 
 
-def _text(value: str | Text) -> Text:
-    return Text(value) if isinstance(value, str) else value
+def cell_text(value: str | Text) -> Text:
+    """The text of a table's cell, as wide as it is shown."""
+    if isinstance(value, str):
+        return Text(printable(value))
+    return printable_text(value, is_line=True)
 
 
 def print_document(value: Any, output: str) -> None:

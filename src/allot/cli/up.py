@@ -24,6 +24,7 @@ from allot.cli.dashboard_process import DashboardProcess
 from allot.cli.data_directory import data_dir_option, occupied
 from allot.cli.detached import Announcer, Terminal, run_detached
 from allot.cli.driver_options import driver_options, driver_options_of
+from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.greeting import Greeting, read_facts, starting_line
@@ -352,7 +353,7 @@ async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Cli
     announcer.progress(f"  {done.created} objects restored{existing}")
     if done.unknown:
         kinds = ", ".join(done.unknown)
-        click.echo(f"left out, because allot does not serve them: {kinds}", err=True)
+        echo_text(f"left out, because allot does not serve them: {kinds}", err=True)
 
 
 async def _devices_page(client: Client, made: list[ClusterExporter], accept: str) -> Exposition:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -79,9 +79,10 @@ STYLE: Final = """
           --green: #3fb950; --yellow: #d29922; --blue: #58a6ff; --magenta: #bc8cff; --cyan: #39c5cf; } }
   .card { fill: var(--card); stroke: var(--edge); } .bar { fill: var(--bar); } .dot { fill: var(--edge); }
   text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: var(--ink); white-space: pre; }
-  .bold { font-weight: 700; } .dim { fill: var(--dim); } .black, .white { fill: var(--ink); }
+  .bold { font-weight: 700; } .dim { fill: var(--dim); } .black, .white, .back { fill: var(--ink); }
   .red { fill: var(--red); } .green { fill: var(--green); } .yellow { fill: var(--yellow); }
   .blue { fill: var(--blue); } .magenta { fill: var(--magenta); } .cyan { fill: var(--cyan); }
+  .reverse { fill: var(--card); }
   @media (prefers-reduced-motion: no-preference) { .later { animation: show 0.01s both; } }
   @keyframes show { from { opacity: 0; } }
 """
@@ -110,10 +111,15 @@ def draw(recorded: Sequence[Recorded]) -> str:
             row += len(lines)
         row += 1
         now += READING_SECONDS + SECONDS_PER_LINE * len(lines)
-    width = COLUMNS * CELL_WIDTH + 2 * MARGIN
-    height = TITLE_HEIGHT + (row - 1) * LINE_HEIGHT + 2 * MARGIN
     title = "A terminal: allot starts a cluster and explains why a pod is pending"
     description = "\n".join(f"$ {each.command}" for each in recorded)
+    return framed(parts, COLUMNS, row - 1, title, description)
+
+
+def framed(parts: Iterable[str], columns: int, rows: int, title: str, description: str) -> str:
+    """The SVG of a window that has these parts."""
+    width = columns * CELL_WIDTH + 2 * MARGIN
+    height = TITLE_HEIGHT + rows * LINE_HEIGHT + 2 * MARGIN
     dots = "".join(f'<circle class="dot" cx="{20 + 18 * n}" cy="17" r="5.5"/>' for n in range(3))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
@@ -143,17 +149,23 @@ def screen_lines(output: str, limit: int) -> list[Text]:
 
 def _group(lines: Sequence[Text], row: int, seconds: float) -> str:
     drawn = "\n".join(
-        piece for number, line in enumerate(lines, row) for piece in _pieces(line, number)
+        piece for number, line in enumerate(lines, row) for piece in pieces(line, number)
     )
     return f'<g class="later" style="animation-delay: {seconds:.1f}s">\n{drawn}\n</g>'
 
 
-def _pieces(line: Text, row: int) -> Iterator[str]:
-    """Pieces of one style, each as wide as its columns, whatever the font."""
+def pieces(line: Text, row: int) -> Iterator[str]:
+    """The pieces of a line in one style each, as wide as their columns whatever the font."""
     y = TITLE_HEIGHT + MARGIN + FONT_SIZE + row * LINE_HEIGHT
     column = 0
-    for segment in line.render(Console(width=COLUMNS)):
-        for word in re.findall(r"\S+(?: \S+)*|\s+", segment.text.rstrip("\n")):
+    for segment in line.render(Console(width=COLUMNS), end=""):
+        if segment.style is not None and segment.style.reverse:
+            name = " ".join(("back", *_colors(segment.style)))
+            yield (
+                f'<rect x="{MARGIN + column * CELL_WIDTH:g}" y="{y - FONT_SIZE:g}" class="{name}"'
+                f' width="{cell_len(segment.text) * CELL_WIDTH:g}" height="{LINE_HEIGHT:g}"/>'
+            )
+        for word in re.findall(r"\S+(?: \S+)*|\s+", segment.text):
             width = cell_len(word)
             if not word.isspace():
                 x = MARGIN + column * CELL_WIDTH
@@ -171,6 +183,13 @@ def _classes(style: Style | None) -> Iterator[str]:
         return
     if style.bold:
         yield "bold"
+    if style.reverse:
+        yield "reverse"
+    else:
+        yield from _colors(style)
+
+
+def _colors(style: Style) -> Iterator[str]:
     number = style.color.number if style.color is not None else None
     if number is not None and number < 2 * len(COLORS):
         yield COLORS[number % len(COLORS)]

@@ -41,7 +41,9 @@ def play(story: Story, path: str = "/convert", **limits: Any) -> None:
 
     async def run() -> None:
         async with LocalServer(**limits) as server:
-            await server.post(CRDS, here(definition(hook.conversion(path))))
+            defined = here(definition({}))
+            defined["spec"]["conversion"] = hook.conversion(path)
+            await server.post(CRDS, defined)
             await until(lambda: is_served(server, V1))
             await story(server, hook)
 

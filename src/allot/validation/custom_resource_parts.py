@@ -178,9 +178,9 @@ def _validate_client(client: Document, path: FieldPath) -> Iterator[FieldError]:
         return
     where = path / "service"
     if not service.get("name"):
-        yield required(where / "name", "service name is required")
+        yield required(where / "name")
     if not service.get("namespace"):
-        yield required(where / "namespace", "service namespace is required")
+        yield required(where / "namespace")
     port = service.get("port", 443)
     if not 1 <= port <= 65535:
         problem = "port is not valid: must be between 1 and 65535, inclusive"

@@ -211,10 +211,8 @@ def validate_service_path(url_path: str, path: FieldPath) -> Iterator[FieldError
         return
     if not url_path.startswith("/"):
         yield invalid(path, url_path, "must start with a '/'")
-    begun = url_path.removeprefix("/")
-    segments = begun.removesuffix("/").split("/")
-    if not url_path.startswith("/"):
-        segments = ["", *segments[1:]]
+    # As in Kubernetes the first character is left out, whatever it is.
+    segments = url_path[1:].removesuffix("/").split("/")
     for index, segment in enumerate(segments):
         if not segment:
             yield invalid(path, url_path, f"segment[{index}] may not be empty")

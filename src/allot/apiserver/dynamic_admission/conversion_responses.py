@@ -36,32 +36,32 @@ def read_conversion_review(response: WebhookResponse) -> Document:
 
 def read_objects(review: Mapping[str, Any], uid: str, version: str) -> list[Any]:
     """The objects in a ConversionReview; `ConversionError` if they were not converted."""
-    seen = f"{review.get('apiVersion', '')}, Kind={review.get('kind', '')}"
-    wanted = f"{GROUP}/{version}, Kind=ConversionReview"
-    if version == "v1" and seen != wanted:
-        raise ConversionError(f"expected webhook response of {wanted}, got {seen}")
+    seen = str(review.get("apiVersion", "")).rpartition("/")[2]
+    if seen != version:
+        raise ConversionError(
+            f"converting ({seen}.ConversionReview) to ({version}.ConversionReview): "
+            "unknown conversion"
+        )
     response = review.get("response")
     if not isinstance(response, dict):
         raise ConversionError("no response provided")
     if version == "v1" and response.get("uid") != uid:
-        raise ConversionError(f'expected response.uid "{uid}", got "{response.get("uid", "")}"')
+        raise ConversionError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     result = response.get("result")
     result = result if isinstance(result, dict) else {}
     status = result.get("status") or ""
     if status != "Success":
         message = result.get("message")
-        raise ConversionError(message or f"response.result.status was '{status}', expected Success")
+        raise ConversionError(message or f"response.result.status was '{status}', not 'Success'")
     objects = response.get("convertedObjects")
     return objects if isinstance(objects, list) else []
 
 
 def checked_object(
-    original: Document, answer: Any, desired: str, index: int, count: int
+    original: Document, answer: Document, desired: str, index: int, count: int
 ) -> Document:
     """A converted object with the metadata of the original one; `ConversionError` if it is another object."""
     place = "object at index 0" if count == 1 else f"converted object at index {index}"
-    if not isinstance(answer, dict):
-        raise ConversionError(f"returned invalid {place}: {_go_type(answer)} is no object")
     version, kind = answer.get("apiVersion") or "", answer.get("kind") or ""
     if version != desired:
         raise ConversionError(
@@ -132,6 +132,12 @@ _CHANGEABLE: Final[tuple[tuple[str, FieldPath, _Validate], ...]] = (
     ("labels", METADATA / "labels", validate_labels),
     ("annotations", METADATA / "annotation", validate_annotations),
 )
+
+
+def json_problem(value: Any) -> str:
+    """Why a value is no object."""
+    kind = {str: "string", bool: "bool", list: "array"}.get(type(value), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
 def _go_type(value: Any) -> str:

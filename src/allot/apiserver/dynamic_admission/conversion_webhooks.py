@@ -12,6 +12,7 @@ from allot.apiserver.dynamic_admission.conversion_responses import (
     GROUP,
     ConversionError,
     checked_object,
+    json_problem,
     read_conversion_review,
     read_objects,
 )
@@ -26,6 +27,8 @@ Document = dict[str, Any]
 
 TIMEOUT_SECONDS: Final = 30
 """How long a conversion webhook may take, as in Kubernetes; it cannot be configured."""
+_NO_RESPONSE: Final = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
+"""As Kubernetes sends it with a request."""
 
 
 class ConversionWebhookCalls:
@@ -54,6 +57,9 @@ class ConversionWebhookCalls:
                 f"conversion webhook for {source} returned {len(found)} objects, "
                 f"expected {len(originals)}"
             )
+        other = next((each for each in found if not isinstance(each, dict)), None)
+        if other is not None:
+            raise _failure(json_problem(other))
         made: list[Document] = []
         for index, (original, answer) in enumerate(zip(originals, found, strict=True)):
             try:
@@ -77,6 +83,7 @@ class ConversionWebhookCalls:
                     "desiredAPIVersion": desired,
                     "objects": [msgspec.Raw(each) for each in documents],
                 },
+                "response": _NO_RESPONSE,
             }
         )
         client: Mapping[str, Any] = webhook.get("clientConfig") or {}

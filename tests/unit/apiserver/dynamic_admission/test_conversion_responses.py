@@ -81,6 +81,6 @@ def test_of_the_metadata_only_labels_and_annotations_are_taken() -> None:
 
 def test_a_v1beta1_review_need_not_repeat_the_uid() -> None:
     response = {"result": {"status": "Success"}, "convertedObjects": [{"kind": "Widget"}]}
-    review = {"kind": "ConversionReview", "response": response}
+    review = {"apiVersion": "apiextensions.k8s.io/v1beta1", "response": response}
 
     assert read_objects(review, "some uid", "v1beta1") == [{"kind": "Widget"}]

@@ -153,7 +153,7 @@ def test_search() -> None:
         await shown.press("3", "slash", *"held")
         await shown.until("1 match 'held'")
         await shown.press("enter")
-        assert "gpu-0" not in shown.text
+        await shown.until("gpu-0", gone=True)
         await shown.press("escape")
         await shown.until("gpu-0")
 

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 TIMEOUT_SECONDS: Final = 30
 """How long a conversion webhook may take, as in Kubernetes; it cannot be configured."""
-_NO_RESPONSE: Final = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
+_NO_RESPONSE: Final[Document] = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
 """As Kubernetes sends it with a request."""
 
 

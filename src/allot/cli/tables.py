@@ -58,7 +58,7 @@ def console_for(width: int | None) -> PrintableConsole:
 
 
 def print_blocks(blocks: Iterable[RenderableType], width: int | None) -> None:
-    """Texts and tables, without trailing spaces. A text is a paragraph; leading line breaks are blank lines."""
+    """Print paragraphs and tables, without trailing spaces. Leading line breaks of a paragraph are blank lines."""
     console = console_for(width)
     for block in blocks:
         shown = _paragraph(block) if isinstance(block, Text) else block

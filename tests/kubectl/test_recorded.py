@@ -98,7 +98,7 @@ def compare(kubectl: Kubectl, name: str) -> None:
     recorded = read_vector(vector(kubectl.version())).get(name)
     if recorded is None:
         pytest.skip(f"no recorded answers of kubectl {kubectl.version()} in the section {name}")
-    (section,) = [found for found in sections(kubectl) if found.name == name]
+    (section,) = sections(kubectl, (name,))
     differences = list(_differences(kubectl, section, recorded))
     assert not differences, "\n\n".join(differences)
 

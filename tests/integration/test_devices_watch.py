@@ -38,7 +38,7 @@ def test_a_device_that_a_pod_gets(tmp_path: Path) -> None:
             reader = threading.Thread(target=lines.extend, args=(process.stdout,), daemon=True)
             reader.start()
             try:
-                wait_for(lines, " free,")  # the last line of the first list counts states
+                wait_for(lines, "12 free")  # the last line of the first list counts states
                 assert not any("pod/default/p" in line for line in lines)
                 client.call("POST", PODS, body=POD)
                 wait_until_running(client, "p")

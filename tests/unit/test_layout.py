@@ -9,6 +9,7 @@ UNIT: Final = Path(__file__).parent
 PACKAGES: Final = UNIT.parents[1] / "src" / "allot"
 
 WITHOUT_PACKAGE: Final = {
+    "lint/data": "the schema of SARIF, which reports are validated with",
     "storage/data": "files of earlier versions, which migration reads",
 }
 

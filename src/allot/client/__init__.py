@@ -78,7 +78,7 @@ if not TYPE_CHECKING:
             "ClientError": "allot.client.errors",
             "ConfigError": "allot.client.errors",
             "TransportError": "allot.client.errors",
-            "EventRecorder": "allot.client.events",
+            "EventRecorder": "allot.client.event_recorder",
             "Informer": "allot.client.informer",
             "InformerFactory": "allot.client.informer",
             "ResourceEventHandlers": "allot.client.informer",

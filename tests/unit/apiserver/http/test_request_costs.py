@@ -135,7 +135,7 @@ def calls_of(method: str, path: str, body: Any = None, content_type: str = "json
 
 @pytest.mark.parametrize(
     ("path", "bound"),
-    [pytest.param(MAPS, 130, id="ConfigMap"), pytest.param(CLAIMS, 130, id="claim")],
+    [pytest.param(MAPS, 135, id="ConfigMap"), pytest.param(CLAIMS, 135, id="claim")],
 )
 def test_a_get(path: str, bound: int) -> None:
     assert calls_of("GET", f"{path}/first") <= bound

@@ -166,8 +166,13 @@ class LocalServer:
         if body is not None:
             given.setdefault("content-type", content_type)
         messages: list[Mapping[str, Any]] = []
+        is_sent = False
 
         async def receive() -> dict[str, Any]:
+            nonlocal is_sent
+            if is_sent:
+                await asyncio.Event().wait()  # the client stays
+            is_sent = True
             return {"type": "http.request", "body": content if body is not None else b""}
 
         async def send(message: Mapping[str, Any]) -> None:

@@ -29,12 +29,15 @@ from allot.proto.services import (
     DRA_SERVICES,
     GET_INFO,
     NOTIFY_REGISTRATION_STATUS,
+    Method,
     call,
     node_prepare_resources,
     node_unprepare_resources,
 )
 
 T = TypeVar("T")
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
 
 NAMESPACE: Final = "conformance"
 DEVICE_CLASS: Final = "conformance"
@@ -339,32 +342,28 @@ class Kit:
 
     async def prepare_all(self, *claims: ClaimUnderTest, version: str = "") -> Prepared:
         """NodePrepareResources. Raises `grpc.aio.AioRpcError`."""
-        chosen = version or (await self._version())
         request = dra_plugin_pb2.NodePrepareResourcesRequest(
             claims=[claim.message() for claim in claims]
         )
-        async with self.channel() as channel:
-            answer = await call(
-                channel,
-                node_prepare_resources(chosen),
-                request,
-                timeout_seconds=self.limits.call,
-            )
+        answer = await self._call(node_prepare_resources, request, version)
         return dict(answer.claims)
 
     async def unprepare_all(self, *claims: ClaimUnderTest, version: str = "") -> Unprepared:
-        chosen = version or (await self._version())
         request = dra_plugin_pb2.NodeUnprepareResourcesRequest(
             claims=[claim.message() for claim in claims]
         )
-        async with self.channel() as channel:
-            answer = await call(
-                channel,
-                node_unprepare_resources(chosen),
-                request,
-                timeout_seconds=self.limits.call,
-            )
+        answer = await self._call(node_unprepare_resources, request, version)
         return dict(answer.claims)
+
+    async def _call(
+        self,
+        method: Callable[[str], Method[RequestT, ResponseT]],
+        request: RequestT,
+        version: str,
+    ) -> ResponseT:
+        chosen = version or await self._version()
+        async with self.channel() as channel:
+            return await call(channel, method(chosen), request, timeout_seconds=self.limits.call)
 
     async def _version(self) -> str:
         versions = await self.versions()

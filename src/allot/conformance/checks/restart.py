@@ -8,7 +8,7 @@ from typing import Final
 
 from allot.conformance.catalog import check
 from allot.conformance.checks.prepare import expect_same
-from allot.conformance.kit import Kit
+from allot.conformance.kit import ClaimUnderTest, Kit, PooledDevice
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
 
 KEP: Final = "KEP-4381 (driver restarts)"
@@ -103,19 +103,13 @@ async def survives_a_crash_in_prepare(kit: Kit) -> None:
     (device,) = await kit.devices()
     before = _cdi_files(kit)
     for seconds in KILL_AFTER_SECONDS:
-        claim = await kit.claim(device)
-        task = asyncio.create_task(kit.prepare_all(claim))
-        await kit.client.clock.sleep(seconds)
-        await kit.kill_and_start()
-        await asyncio.gather(task, return_exceptions=True)
+        claim = await _killed_during_prepare(kit, device, seconds)
         problem = kit.missing_cdi_devices((await kit.prepare(claim))[claim.uid])
         if problem:
             raise CheckFailedError(problem)
         await kit.unprepare(claim)
         await kit.delete(claim)
-    left = _cdi_files(kit) - before
-    if left:
-        raise CheckFailedError(f"CDI files are left: {sorted(left)}")
+    _expect_no_more_files(kit, before)
 
 
 @check(
@@ -129,16 +123,10 @@ async def cleans_up_after_a_crash(kit: Kit) -> None:
     (device,) = await kit.devices()
     before = _cdi_files(kit)
     for seconds in KILL_AFTER_SECONDS:
-        claim = await kit.claim(device)
-        task = asyncio.create_task(kit.prepare_all(claim))
-        await kit.client.clock.sleep(seconds)
-        await kit.kill_and_start()
-        await asyncio.gather(task, return_exceptions=True)
+        claim = await _killed_during_prepare(kit, device, seconds)
         await kit.unprepare(claim)
         await kit.delete(claim)
-    left = _cdi_files(kit) - before
-    if left:
-        raise CheckFailedError(f"CDI files are left: {sorted(left)}")
+    _expect_no_more_files(kit, before)
 
 
 @check(
@@ -177,6 +165,22 @@ async def ends_gracefully(kit: Kit) -> None:
     finally:
         await kit.driver.start(kit.instance)
         await kit.register()
+
+
+async def _killed_during_prepare(kit: Kit, device: PooledDevice, seconds: float) -> ClaimUnderTest:
+    """A new claim; the driver is killed that long after it was asked to prepare it, and started again."""
+    claim = await kit.claim(device)
+    task = asyncio.create_task(kit.prepare_all(claim))
+    await kit.client.clock.sleep(seconds)
+    await kit.kill_and_start()
+    await asyncio.gather(task, return_exceptions=True)
+    return claim
+
+
+def _expect_no_more_files(kit: Kit, before: set[str]) -> None:
+    left = _cdi_files(kit) - before
+    if left:
+        raise CheckFailedError(f"CDI files are left: {sorted(left)}")
 
 
 def _cdi_files(kit: Kit) -> set[str]:

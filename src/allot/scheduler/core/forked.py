@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from typing import Final, NoReturn
 NICENESS: Final = 10
 REAP_POLL_SECONDS: Final = 0.005
 PIPE_BYTES: Final = 1 << 16
+STDERR: Final = 2
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 can_fork: Final = hasattr(os, "fork") and sys.platform != "emscripten"
@@ -48,11 +50,11 @@ async def in_child(work: Callable[[], bytes], seconds: float) -> bytes:
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            await asyncio.shield(_reaped(pid))
+            ending = await asyncio.shield(_reaped(pid))
     finally:
         os.close(read_end)
     if not answer:
-        raise ChildFailedError("it ended without an answer")
+        raise ChildFailedError(f"it ended without an answer ({ending})")
     return answer
 
 
@@ -79,10 +81,15 @@ async def _read_all(read_end: int) -> bytes:
         loop.remove_reader(read_end)
 
 
-async def _reaped(pid: int) -> None:
-    with suppress(ChildProcessError):
-        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+async def _reaped(pid: int) -> str:
+    """How the child ended, after it was reaped."""
+    try:
+        while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0):
             await asyncio.sleep(REAP_POLL_SECONDS)
+    except ChildProcessError:
+        return "reaped elsewhere"
+    code = os.waitstatus_to_exitcode(ended[1])
+    return f"exit code {code}" if code >= 0 else signal.strsignal(-code) or f"signal {-code}"
 
 
 def _run_child(work: Callable[[], bytes], write_end: int) -> NoReturn:
@@ -103,5 +110,7 @@ def _run_child(work: Callable[[], bytes], write_end: int) -> NoReturn:
         while answer:
             answer = answer[os.write(write_end, answer) :]
         code = 0
+    except BaseException:  # noqa: BLE001 - the child ends here, whatever it was
+        os.write(STDERR, traceback.format_exc().encode())
     finally:
         os._exit(code)

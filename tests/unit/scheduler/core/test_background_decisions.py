@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -282,12 +283,22 @@ def test_a_child_answers() -> None:
     assert asyncio.run(in_child(lambda: b"x" * 1_000_000, ALLOWED_TO_TAKE)) == b"x" * 1_000_000
 
 
-def test_a_child_that_fails() -> None:
+def test_a_child_that_fails(capfd: pytest.CaptureFixture[str]) -> None:
     def fails() -> bytes:
-        raise ValueError
+        raise ValueError("no such device")
 
-    with pytest.raises(ChildFailedError, match="without an answer"):
+    with pytest.raises(ChildFailedError, match=r"without an answer \(exit code 1\)"):
         asyncio.run(in_child(fails, ALLOWED_TO_TAKE))
+    assert "ValueError: no such device" in capfd.readouterr().err
+
+
+def test_a_child_that_is_killed() -> None:
+    def killed() -> bytes:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return b"not reached"
+
+    with pytest.raises(ChildFailedError, match=r"without an answer \(Killed\)"):
+        asyncio.run(in_child(killed, ALLOWED_TO_TAKE))
 
 
 def test_a_child_that_does_not_end_is_killed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.clients.api_server import RunningServer
 pytest.importorskip("kopf")
 
 OPERATOR = Path(__file__).with_name("operator_of_greetings.py")
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

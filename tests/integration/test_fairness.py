@@ -153,8 +153,9 @@ def test_a_flood_does_not_delay_other_users(user: str) -> None:
                     before = traffic.served
                     answer = await request(user)
                     assert answer.code in (200, 201), answer.content
-                    # Reads and writes that were in flight may end first, not those that were waiting.
-                    assert traffic.served - before <= 2 * SEATS, request.__name__
+                    # Reads and writes that were in flight may end first, and as many while this one is served;
+                    # not those that were waiting before it.
+                    assert traffic.served - before <= 4 * SEATS, request.__name__
             await traffic.end_flood()
 
     run_in_virtual_time(story())

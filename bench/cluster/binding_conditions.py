@@ -153,7 +153,8 @@ async def partition_rate(client: Client, pods: int) -> float:
     await in_parallel(lambda name: call(client, "POST", PODS_PATH, partition_pod(name)), names)
     await bound.wait_for(names)
     await bound.stop()
-    return pods / (max(bound.times[name] for name in names) - started)
+    last: float = max(bound.times[name] for name in names)
+    return pods / (last - started)
 
 
 async def measure(name: str, kubeconfig: Path, options: argparse.Namespace) -> None:

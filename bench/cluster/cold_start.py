@@ -99,7 +99,8 @@ async def first_binding(up: UpProcess) -> float:
         await bound.stop()
     finally:
         await client.transport.close()
-    return time.monotonic() - up.started
+    seconds: float = time.monotonic() - up.started
+    return seconds
 
 
 def start(data: Path, binds: bool) -> Start:

@@ -26,6 +26,7 @@ from allot.driver import (
     Device,
     DeviceCondition,
     DeviceCounterConsumption,
+    DeviceMetadataError,
     DeviceStatus,
     DeviceStatusWriter,
     DeviceTaint,
@@ -516,3 +517,80 @@ def test_containers_get_the_metadata_of_their_devices(site: Site) -> None:
     site.gone("Pod", "both")
     for plugin in plugins:
         site.cluster.run(plugin.stop())
+
+
+class NetworkDriver(RecordingDriver):
+    """Knows the addresses of a pod only when its sandbox exists, and gives containers no devices."""
+
+    async def prepare(self, claim: AllocatedClaim) -> list[PreparedDevice]:
+        await super().prepare(claim)
+        return []
+
+
+def test_metadata_may_come_after_prepare(site: Site) -> None:
+    """The file is mounted from the start. Restarts of either side keep what the driver has added."""
+    site.add_node("late")
+    driver = NetworkDriver("late.example.com")
+    plugin = started(site, driver, "late", device_metadata=("v1beta1",))
+    with_class(site, driver.name)
+    requests = [
+        {"name": name, "exactly": {"deviceClassName": driver.name, "count": 2}}
+        for name in ("data", "storage")
+    ]
+    site.claim("late", requests=requests)
+    site.pod("late", {"x": "late"})
+
+    def content(request: str) -> dict[str, Any]:
+        files = metadata_in(site.runs("late"), "c")
+        (found,) = files[f"resourceclaims/late/{request}/{driver.name}-metadata.json"]
+        return found
+
+    assert content("data")["metadata"]["generation"] == 1
+    devices = content("data")["requests"][0]["devices"]
+    assert [sorted(each) for each in devices] == [["driver", "name", "pool"]] * 2
+
+    async def update(current: KubeletPlugin) -> None:
+        (claim,) = current.prepared_claims()
+        of_request = [each for each in claim.devices if each.request == "data"]
+        with pytest.raises(DeviceMetadataError, match="give the metadata of all of them"):
+            current.update_metadata(claim.reference, [of_request[0].prepared()])
+        other = replace(of_request[0], request="unknown")
+        with pytest.raises(DeviceMetadataError, match='request "unknown" not found'):
+            current.update_metadata(claim.reference, [other.prepared()])
+        with pytest.raises(DeviceMetadataError, match="no claim with UID"):
+            current.update_metadata(ClaimReference("default", "late", "other"), [])
+        current.update_metadata(
+            claim.reference,
+            [
+                each.prepared(network=NetworkData(f"net{index}", (f"10.0.0.{index}/24",)))
+                for index, each in enumerate(of_request)
+            ],
+        )
+
+    site.cluster.run(update(plugin))
+    expected = [
+        {"interfaceName": f"net{index}", "ips": [f"10.0.0.{index}/24"]} for index in range(2)
+    ]
+    found = content("data")
+    assert found["metadata"]["generation"] == 2
+    assert [each["networkData"] for each in found["requests"][0]["devices"]] == expected
+    assert content("storage")["metadata"]["generation"] == 1
+
+    site.cluster.run(plugin.stop())
+    with pytest.raises(DeviceMetadataError, match="not been started"):
+        KubeletPlugin(driver, site.cluster.client, "late").update_metadata(
+            ClaimReference("default", "late", "u"), []
+        )
+    plugin = started(site, driver, "late", device_metadata=("v1beta1",))
+    site.annotate_node("late", kubelet_restart="1")
+    site.until(lambda: plugin.is_registered, "the new kubelet")
+    assert content("data") == found
+    site.cluster.run(update(plugin))
+    assert content("data")["metadata"]["generation"] == 3
+
+    site.cluster.delete("Pod", "late")
+    site.gone("Pod", "late")
+    assert driver.calls == ["prepare late", "unprepare late"]
+    assert plugin.prepared_claims() == ()
+    assert list((plugin.paths.directory / "dra-device-metadata").glob("*")) == []
+    site.cluster.run(plugin.stop())

@@ -6,7 +6,7 @@
                                                 ▲
     hardware file ──► hardware ──► expansion ──► publisher
 
-A driver is a subclass of `Driver`; `run_driver` makes a program of it (docs/drivers-sdk.md). gRPC is imported when a driver
+A driver is a subclass of `Driver`; `run_driver` makes a program of it (docs/guides/drivers.md). gRPC is imported when a driver
 starts, and needs the extra `drivers`.
 """
 
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
         ContainerEdits,
         PreparedDevice,
     )
+    from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataError
     from allot.driver.kubelet_plugin.device_status import (
         DeviceCondition,
         DeviceStatus,
         DeviceStatusWriter,
-        NetworkData,
     )
     from allot.driver.kubelet_plugin.driver import Driver, PrepareError
     from allot.driver.kubelet_plugin.health import Health
     from allot.driver.kubelet_plugin.metrics import DriverMetrics
+    from allot.driver.kubelet_plugin.network_data import NetworkData
     from allot.driver.kubelet_plugin.plugin import KubeletPlugin, MissingExtraError, PluginOptions
     from allot.driver.kubelet_plugin.running import driver_options, run_driver, run_with_options
     from allot.driver.loading import load_hardware
@@ -67,6 +68,7 @@ __all__ = [
     "DeviceCapacity",
     "DeviceCondition",
     "DeviceCounterConsumption",
+    "DeviceMetadataError",
     "DeviceStatus",
     "DeviceStatusWriter",
     "DeviceTaint",
@@ -110,6 +112,7 @@ if not TYPE_CHECKING:
             "DeviceCapacity": "allot.api.slices",
             "DeviceCondition": "allot.driver.kubelet_plugin.device_status",
             "DeviceCounterConsumption": "allot.api.slices",
+            "DeviceMetadataError": "allot.driver.kubelet_plugin.device_metadata",
             "DeviceStatus": "allot.driver.kubelet_plugin.device_status",
             "DeviceStatusWriter": "allot.driver.kubelet_plugin.device_status",
             "DeviceTaint": "allot.api.resource",
@@ -123,7 +126,7 @@ if not TYPE_CHECKING:
             "InvalidPoolError": "allot.driver.resource_slices",
             "KubeletPlugin": "allot.driver.kubelet_plugin.plugin",
             "MissingExtraError": "allot.driver.kubelet_plugin.plugin",
-            "NetworkData": "allot.driver.kubelet_plugin.device_status",
+            "NetworkData": "allot.driver.kubelet_plugin.network_data",
             "PluginOptions": "allot.driver.kubelet_plugin.plugin",
             "Pool": "allot.driver.resource_slices",
             "PrepareError": "allot.driver.kubelet_plugin.driver",

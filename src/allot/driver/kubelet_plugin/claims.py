@@ -13,6 +13,7 @@ from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.quantity import Quantity
 from allot.api.slices import DeviceAttribute
+from allot.driver.kubelet_plugin.network_data import NetworkData
 
 FROM_CLASS = "FromClass"
 
@@ -88,12 +89,14 @@ class AllocatedDevice:
         edits: ContainerEdits | None = None,
         cdi_device_ids: tuple[str, ...] = (),
         attributes: Mapping[str, DeviceAttribute] | None = None,
+        network: NetworkData | None = None,
     ) -> PreparedDevice:
         """The answer of a driver. `edits` are written as a CDI specification; `cdi_device_ids` exist already.
 
-        `attributes` are for the device's metadata; without them those that are published.
+        `attributes` and `network` are for the device's metadata: by default the attributes that are published. What is not
+        known yet comes with `KubeletPlugin.update_metadata`.
         """
-        return PreparedDevice(self, edits, cdi_device_ids, attributes)
+        return PreparedDevice(self, edits, cdi_device_ids, attributes, network)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class PreparedDevice:
     edits: ContainerEdits | None = None
     cdi_device_ids: tuple[str, ...] = ()
     attributes: Mapping[str, DeviceAttribute] | None = None
+    network: NetworkData | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,10 @@
 A file has the same DeviceMetadata object once for each version, newest first. It is written before the driver's answer, and mounted
 read-only by a CDI device of its own, which the first device of the request brings along. Several drivers of one request have
 a file each.
+
+Metadata may be deferred: a network driver knows addresses only when the pod's sandbox exists. It updates the file then, before containers
+start; each update raises the generation. A mount shows the file that existed when the container started, so that it is never
+replaced by another file.
 """
 
 from __future__ import annotations
@@ -43,6 +47,10 @@ class UnknownMetadataVersionError(ValueError):
         )
 
 
+class DeviceMetadataError(Exception):
+    """Metadata that cannot be updated."""
+
+
 class DeviceMetadataFiles:
     """The metadata files of one driver's claims."""
 
@@ -69,10 +77,24 @@ class DeviceMetadataFiles:
         for request, devices in by_request.items():
             path = self._path(claim.metadata.uid, request)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self._content(claim, devices), encoding="utf-8")
+            path.write_text(self._content(_header(claim), devices), encoding="utf-8")
             inside = f"{CONTAINER_DIRECTORY}/{_place(claim)}/{request}/{path.name}"
             edits[request] = ContainerEdits(mounts={str(path): inside}, read_only=True)
         return edits
+
+    def update(self, uid: str, request: str, devices: Sequence[PreparedDevice]) -> None:
+        """Replace what the file of a request says about its devices. Raises `DeviceMetadataError`."""
+        if not self._versions:
+            raise DeviceMetadataError("device metadata is not enabled for this driver")
+        path = self._path(uid, request)
+        try:
+            with path.open("r+", encoding="utf-8") as file:
+                header = _header_of_next_generation(file.read())
+                file.seek(0)
+                file.write(self._content(header, devices))
+                file.truncate()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DeviceMetadataError(f"{path} cannot be updated: {error}") from error
 
     def exist(self, uid: str, requests: Iterable[str]) -> bool:
         """Whether the files of a claim are all there."""
@@ -84,25 +106,21 @@ class DeviceMetadataFiles:
     def _path(self, uid: str, request: str) -> Path:
         return self._directory / uid / request / f"{self._driver}-metadata.json"
 
-    def _content(self, claim: ResourceClaim, devices: Sequence[PreparedDevice]) -> str:
-        metadata = claim.metadata
-        body: dict[str, Any] = {
-            "metadata": {
-                "name": metadata.name,
-                "namespace": metadata.namespace,
-                "uid": metadata.uid,
-                "generation": 1,
-            }
-        }
-        entry = metadata.annotations.get(POD_CLAIM_NAME)
-        if entry:
-            body["podClaimName"] = entry
+    def _content(self, header: Mapping[str, Any], devices: Sequence[PreparedDevice]) -> str:
         by_name: dict[str, list[dict[str, Any]]] = {}
         for device in devices:
             by_name.setdefault(device.allocated.request, []).append(self._device(device))
-        body["requests"] = [{"name": name, "devices": found} for name, found in by_name.items()]
+        requests = [{"name": name, "devices": found} for name, found in by_name.items()]
         return "".join(
-            json.dumps({"kind": KIND, "apiVersion": f"{GROUP}/{version}", **body}) + "\n"
+            json.dumps(
+                {
+                    "kind": KIND,
+                    "apiVersion": f"{GROUP}/{version}",
+                    **header,
+                    "requests": requests,
+                }
+            )
+            + "\n"
             for version in self._versions
         )
 
@@ -120,7 +138,34 @@ class DeviceMetadataFiles:
         if attributes:
             encoded = msgspec.json.encode(attributes, enc_hook=to_builtin)
             found["attributes"] = msgspec.json.decode(encoded)
+        if prepared.network is not None:
+            found["networkData"] = prepared.network.as_json()
         return found
+
+
+def _header(claim: ResourceClaim) -> dict[str, Any]:
+    metadata = claim.metadata
+    header: dict[str, Any] = {
+        "metadata": {
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "uid": metadata.uid,
+            "generation": 1,
+        }
+    }
+    entry = metadata.annotations.get(POD_CLAIM_NAME)
+    if entry:
+        header["podClaimName"] = entry
+    return header
+
+
+def _header_of_next_generation(content: str) -> dict[str, Any]:
+    newest = json.loads(content.partition("\n")[0])
+    metadata = newest["metadata"]
+    header = {"metadata": {**metadata, "generation": metadata["generation"] + 1}}
+    if "podClaimName" in newest:
+        header["podClaimName"] = newest["podClaimName"]
+    return header
 
 
 def _place(claim: ResourceClaim) -> str:

@@ -11,6 +11,7 @@ from allot.api.claims import ResourceClaim
 from allot.client.client import Client
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.driver.kubelet_plugin.claims import AllocatedDevice, ClaimReference
+from allot.driver.kubelet_plugin.network_data import NetworkData
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,6 @@ class DeviceCondition:
     """None: unknown."""
     reason: str
     message: str = ""
-
-
-@dataclass(frozen=True)
-class NetworkData:
-    """A network interface as it appears in the pod."""
-
-    interface_name: str = ""
-    ips: tuple[str, ...] = ()
-    """Addresses with prefix, such as 10.0.0.5/24."""
-    hardware_address: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ class DeviceStatus:
         if self.data:
             entry["data"] = dict(self.data)
         if self.network is not None:
-            entry["networkData"] = _network(self.network)
+            entry["networkData"] = self.network.as_json()
         return entry
 
 
@@ -113,15 +104,6 @@ def _condition(
         "message": condition.message,
         "lastTransitionTime": times.get((condition.type, status), now),
     }
-
-
-def _network(network: NetworkData) -> dict[str, Any]:
-    data = {
-        "interfaceName": network.interface_name,
-        "ips": list(network.ips),
-        "hardwareAddress": network.hardware_address,
-    }
-    return {name: value for name, value in data.items() if value}
 
 
 def _time(moment: datetime) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,8 @@ from allot.api.slices import Device
 from allot.client.client import Client
 from allot.driver.kubelet_plugin.cdi_files import CdiFiles
 from allot.driver.kubelet_plugin.checkpoint import DriverCheckpoint, boot_id
-from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataFiles
+from allot.driver.kubelet_plugin.claims import AllocatedClaim, ClaimReference, PreparedDevice
+from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataError, DeviceMetadataFiles
 from allot.driver.kubelet_plugin.driver import Driver
 from allot.driver.kubelet_plugin.health import REFRESH_SECONDS, DeviceHealth, Health, HealthReport
 from allot.driver.kubelet_plugin.metrics import DriverMetrics
@@ -115,6 +117,7 @@ class KubeletPlugin:
             on_error=self._publish_failed,
             repair_seconds=options.repair_seconds,
         )
+        self._preparation: ClaimPreparation | None = None
         self._sockets: PluginSockets | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -144,7 +147,7 @@ class KubeletPlugin:
         self.refresh()
         checkpoint = DriverCheckpoint(self.paths.directory, boot_id())
         cdi = CdiFiles(self.paths.cdi, self.driver.name, self.driver.cdi_class)
-        preparation = ClaimPreparation(
+        preparation = self._preparation = ClaimPreparation(
             self.driver,
             self._client,
             self.paths.directory,
@@ -233,6 +236,19 @@ class KubeletPlugin:
         if self._health.report(self.node_name if pool is None else pool, device, report):
             self._publish()
 
+    def prepared_claims(self) -> tuple[AllocatedClaim, ...]:
+        """The claims that are prepared now, also by an earlier process or another instance."""
+        return () if self._preparation is None else self._preparation.prepared_claims()
+
+    def update_metadata(self, claim: ClaimReference, devices: Iterable[PreparedDevice]) -> None:
+        """Replace the metadata of prepared devices, all of a request: what was not known when the claim was prepared.
+
+        For network drivers, when the pod's sandbox exists and before its containers start. Raises `DeviceMetadataError`.
+        """
+        if self._preparation is None:
+            raise DeviceMetadataError(f"{self.driver.name} has not been started")
+        self._preparation.update_metadata(claim.uid, devices)
+
     def _publish(self) -> None:
         taint = self.driver.unhealthy_taint
         resources = self._resources
@@ -264,7 +280,6 @@ class KubeletPlugin:
 
 
 def _with_devices(pool: Pool, devices: tuple[Device, ...]) -> Pool:
-
     return dataclasses.replace(pool, devices=devices)
 
 

@@ -36,7 +36,7 @@ from allot.driver.kubelet_plugin.claims import (
     PreparedDevice,
     allocated_devices,
 )
-from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataFiles
+from allot.driver.kubelet_plugin.device_metadata import DeviceMetadataError, DeviceMetadataFiles
 from allot.driver.kubelet_plugin.driver import Driver, PrepareError
 from allot.driver.kubelet_plugin.metrics import PREPARE, UNPREPARE, DriverMetrics
 
@@ -156,6 +156,7 @@ class ClaimPreparation:
         allocated = AllocatedClaim(reference, devices, claim)
         prepared = tuple(await self._driver.prepare(allocated))
         self._check(prepared, devices)
+        prepared += _without_answer(prepared, devices)
         metadata = self._metadata.write(claim, prepared)
         self._cdi.write(reference.uid, prepared, metadata)
         ids = self._cdi.device_ids(reference.uid, prepared, metadata)
@@ -216,6 +217,30 @@ class ClaimPreparation:
                     f"the driver prepared {device.allocated.device}, which the claim does not have"
                 )
 
+    # --- prepared claims ---
+
+    def prepared_claims(self) -> tuple[AllocatedClaim, ...]:
+        """The claims that are prepared, also by an earlier process."""
+        return tuple(
+            AllocatedClaim(claim.reference, claim.allocated)
+            for claim in self._checkpoint.read().values()
+            if claim.is_prepared
+        )
+
+    def update_metadata(self, uid: str, devices: Iterable[PreparedDevice]) -> None:
+        """Replace the metadata of the requests that these devices are for. Raises `DeviceMetadataError`."""
+        by_request: dict[str, list[PreparedDevice]] = {}
+        for device in devices:
+            by_request.setdefault(device.allocated.base_request, []).append(device)
+        with self._checkpoint.changing() as claims:
+            claim = claims.get(uid)
+            if claim is None or not claim.is_prepared:
+                raise DeviceMetadataError(f"no claim with UID {uid} is prepared")
+            for request, given in by_request.items():
+                _check_devices_of_request(claim, request, given)
+            for request, given in by_request.items():
+                self._metadata.update(uid, request, given)
+
     # --- unprepare ---
 
     async def _unprepare_one(self, reference: ClaimReference) -> tuple[CheckpointedDevice, ...]:
@@ -230,6 +255,31 @@ class ClaimPreparation:
         self._metadata.remove(claim.reference.uid)
         with self._checkpoint.changing() as claims:
             claims.pop(claim.reference.uid, None)
+
+
+def _without_answer(
+    prepared: Iterable[PreparedDevice], devices: Iterable[AllocatedDevice]
+) -> tuple[PreparedDevice, ...]:
+    """Devices that containers do not get, such as network interfaces: only their metadata, which comes later."""
+    answered = {each.allocated for each in prepared}
+    return tuple(each.prepared(attributes={}) for each in devices if each not in answered)
+
+
+def _check_devices_of_request(
+    claim: CheckpointedClaim, request: str, given: Iterable[PreparedDevice]
+) -> None:
+    """The file of a request is about all its devices."""
+    own = [each for each in claim.allocated if each.base_request == request]
+    if not own:
+        raise DeviceMetadataError(
+            f'request "{request}" not found in prepared claim {claim.reference}'
+        )
+    if {each.allocated for each in given} != set(own):
+        names = ", ".join(each.device for each in own)
+        raise DeviceMetadataError(
+            f'request "{request}" of claim {claim.reference} has the devices {names}: '
+            "give the metadata of all of them, and of no others"
+        )
 
 
 def _holder(claims: Claims, uid: str, device: AllocatedDevice) -> ClaimReference | None:

@@ -19,7 +19,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 MAX_PROXY_HEAD: Final = 64 * 1024
 
 
-P = TypeVar("P", bound=asyncio.Protocol)
+P = TypeVar("P", HttpConnection, "_Tunnel")
 
 
 class ConnectError(Exception):
@@ -87,7 +87,7 @@ async def _through_proxy(server: Server, proxy: SplitResult) -> HttpConnection:
             server_hostname=server.tls_server_name or server.address[0],
         )
     except BaseException:
-        tunnel.transport.abort()
+        tunnel.abort()
         raise
     connection.connection_made(upgraded)
     return connection
@@ -100,14 +100,23 @@ async def _connect(
     server_hostname: str | None,
 ) -> P:
     connected = await _connected_socket(*address)
+    made: list[P] = []
+
+    def connection() -> P:
+        made.append(protocol())
+        return made[0]
+
     try:
-        _, connection = await asyncio.get_running_loop().create_connection(
-            protocol, sock=connected, ssl=tls, server_hostname=server_hostname
+        await asyncio.get_running_loop().create_connection(
+            connection, sock=connected, ssl=tls, server_hostname=server_hostname
         )
     except BaseException:
+        # After its handshake a transport closes only when the server agrees, and must not lose its socket until then.
+        if made:
+            made[0].abort()
         connected.close()
         raise
-    return connection
+    return made[0]
 
 
 class _Tunnel(asyncio.Protocol):
@@ -130,6 +139,11 @@ class _Tunnel(asyncio.Protocol):
         words = self._received.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         if len(words) < 2 or not words[1].startswith("2"):
             raise OSError(f"proxy {_shown(proxy)}: {' '.join(words[1:]) or 'no HTTP response'}")
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self.transport is not None:
+            self.transport.abort()
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport

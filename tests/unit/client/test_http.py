@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from allot.client import http_connecting
 from allot.client.errors import ConfigError, TransportError
 from allot.client.http import ConnectionLimits, HttpTransport
-from allot.client.http_connection import CHUNK
+from allot.client.http_connecting import Server, open_connection
+from allot.client.http_connection import CHUNK, HttpConnection
 from allot.client.kubeconfig import ClusterAccess
+from tests.conformance.admission_webhook import make_certificates
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -384,3 +391,55 @@ async def test_proxy_that_refuses() -> None:
     assert not caught.value.was_sent
     assert heads[0].startswith("CONNECT api.example.com:443 HTTP/1.1\r\n")
     assert "p@ss" not in str(caught.value)
+
+
+class _Cancelled(HttpConnection):
+    """The task that opens it is cancelled when the handshake is over."""
+
+    opening: asyncio.Task[Any]
+    is_lost = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        _Cancelled.opening.cancel()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        _Cancelled.is_lost = True
+
+
+@pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "TLS"])
+def test_a_connection_that_is_not_wanted_any_more_ends_at_once(
+    has_tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not wait for the server's agreement."""
+    ca, both = make_certificates(tmp_path)
+    _Cancelled.is_lost = False
+    serving = None
+    if has_tls:
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.load_cert_chain(both)
+    monkeypatch.setattr(http_connecting, "HttpConnection", _Cancelled)
+
+    async def run() -> None:
+        stays = asyncio.Event()
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await stays.wait()
+            writer.transport.abort()
+
+        async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=serving) as server:
+            port = server.sockets[0].getsockname()[1]
+            scheme = "https" if has_tls else "http"
+            tls = ssl.create_default_context(cadata=ca.decode()) if has_tls else None
+            target = Server(urlsplit(f"{scheme}://127.0.0.1:{port}"), tls)
+            _Cancelled.opening = asyncio.create_task(open_connection(target))
+            with pytest.raises(asyncio.CancelledError):
+                await _Cancelled.opening
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert _Cancelled.is_lost
+            stays.set()
+
+    asyncio.run(run())
+    gc.collect()  # a transport that is not closed warns

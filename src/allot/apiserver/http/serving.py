@@ -249,17 +249,19 @@ class _Acceptor:
         """A few at a time: hundreds in one step of the loop would hold up all requests."""
         while self._ready:
             for _ in range(min(HANDSHAKE_BATCH, len(self._ready))):
-                handshake = self._loop.create_task(self._establish(*self._ready.popleft()))
+                client, slot = self._ready.popleft()
+                handshake = self._loop.create_task(self._establish(client, slot))
                 self._handshakes.add(handshake)
-                handshake.add_done_callback(self._handshakes.discard)
+                handshake.add_done_callback(partial(self._ended, client, slot))
             await asyncio.sleep(0)
 
     async def _establish(self, client: socket.socket, slot: Slot) -> None:
         limits = self._connections.limits
+        protocol = self._make_protocol(slot)
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await self._loop.connect_accepted_socket(
-                lambda: self._make_protocol(slot),
+                lambda: protocol,
                 client,
                 ssl=self._tls,
                 # Slow clients are disconnected, and counted, by `Connections.sweep` before.
@@ -267,10 +269,17 @@ class _Acceptor:
                 ssl_shutdown_timeout=limits.closing_seconds if self._tls else None,
             )
         except (OSError, asyncio.CancelledError):  # of TLS as well: it is not a client of ours
+            if protocol.transport is not None:  # it must not lose its socket before it is closed
+                protocol.transport.abort()
             self._drop(client, slot)
         except Exception:
             self._drop(client, slot)
             raise
+
+    def _ended(self, client: socket.socket, slot: Slot, handshake: asyncio.Task[None]) -> None:
+        self._handshakes.discard(handshake)
+        if handshake.cancelled():  # before it began
+            self._drop(client, slot)
 
     def _drop(self, client: socket.socket, slot: Slot) -> None:
         self._connections.gone(slot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -100,6 +101,60 @@ def test_partitions_share_what_a_gpu_has() -> None:
     assert sorted(slices) == [f"memory-slice-{number}" for number in range(8)]
     assert [str(half.capacity["multiprocessors"].value) for half in halves] == ["60", "60"]
     assert len(devices) == 8 * (1 + 7 + 7 + 4 + 3 + 2 + 1 + 1)
+
+
+FORMS = {
+    "resource.kubernetes.io/pcieRoot": r"pci[0-9a-f]{4}:[0-9a-f]{2}",
+    "resource.kubernetes.io/pciBusID": r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
+    "pciAddress": r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
+    "uuid": r"(GPU|MIG|tpu)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "parentUUID": r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "mac": r"([0-9a-f]{2}:){5}[0-9a-f]{2}",
+    "ipv4": r"(\d{1,3}\.){3}\d{1,3}/\d{1,2}",
+}
+"""Of values, by the name of the attribute with or without its domain."""
+
+
+@pytest.mark.parametrize("name", sorted(set(profiles()) - OWN))
+def test_values_have_the_form_of_real_ones(name: str) -> None:
+    hardware = load_hardware(name)
+    unique: set[str] = set()
+    for key in hardware.sources:
+        for device in [each for part in hardware.slices(key) for each in part.devices or ()]:
+            for attribute, value in device.attributes.items():
+                short = attribute.rpartition("/")[2]
+                form = FORMS.get(attribute) or FORMS.get(short)
+                found = value.strings or ((value.string,) if value.string is not None else ())
+                if form is not None:
+                    assert found, (device.name, attribute)
+                    assert all(re.fullmatch(form, each) for each in found), (attribute, found)
+                if short in ("uuid", "mac"):
+                    assert unique.isdisjoint(found), (attribute, found)
+                    unique.update(found)
+
+
+def test_partitions_have_the_counters_of_their_gpu() -> None:
+    """As the driver derives them: a counter for each capacity, in kebab case, and one for each memory slice."""
+    hardware = load_hardware("h100-mig")
+    (key,) = hardware.sources
+    slices = hardware.slices(key)
+    counters = {
+        each.name: set(each.counters) for part in slices for each in part.shared_counters or ()
+    }
+    memory_slices = {f"memory-slice-{number}" for number in range(8)}
+    for device in [each for part in slices for each in part.devices or ()]:
+        (consumption,) = device.consumes_counters
+        derived = {
+            re.sub("([a-z])([A-Z])", r"\1-\2", capacity).lower(): amount.value
+            for capacity, amount in device.capacity.items()
+        }
+        consumed = {name: each.value for name, each in consumption.counters.items()}
+        assert counters[consumption.counter_set] == set(derived) | memory_slices
+        assert {name: consumed[name] for name in derived} == derived
+        placed = sorted(set(consumed) & memory_slices)
+        if "-mig-" in device.name:
+            start = int(device.name.rpartition("-")[2])
+            assert placed == [f"memory-slice-{start + index}" for index in range(len(placed))]
 
 
 # --- capture ---

@@ -8,6 +8,7 @@ The cost of a search is proportional to the changes since the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain, compress, islice
 from typing import Final, cast
 
@@ -19,6 +20,8 @@ from allot.scheduler.state.nodes import NodeInfo
 NOT_FITTING: Final = 0
 MAY_FIT: Final = 1
 """It fits, or has not been evaluated yet."""
+MANY: Final = 16
+"""From one of so many nodes on, all are looked at instead of those that changed."""
 
 
 class NodeResult:
@@ -50,7 +53,7 @@ class EquivalenceClassCache:
         self._unknown: set[int] = set()
         """Nodes without a result."""
         self._unscored: set[int] = set()
-        """Nodes without scores; with those without a result."""
+        """Nodes without scores that may fit; with those without a result."""
         self._fixed_scores: list[int] = []
         self._index_by_name: dict[str, int] = {}
         self._node_statuses: NodeStatuses | None = None
@@ -89,7 +92,7 @@ class EquivalenceClassCache:
                 result = None
             if result is None:
                 self._unknown.add(index)
-            if result is None or result.raw is None:
+            if result is None or (result.raw is None and _fits_byte(result)):
                 self._unscored.add(index)
             self._results.append(result)
             self._fixed_scores.append(0 if result is None else result.fixed)
@@ -112,13 +115,16 @@ class EquivalenceClassCache:
             self._results[index] = result
             self._fits[index] = _fits_byte(result)
             self._unknown.discard(index)
+            if not self._fits[index]:
+                self._unscored.discard(index)
             self._node_statuses = None
         return result
 
     def unscored(self, indexes: Sequence[int]) -> list[int]:
-        """Those of these nodes that have no scores, in the same order."""
-        unscored = self._unscored.intersection(indexes)
-        return list(filter(unscored.__contains__, indexes)) if unscored else []
+        """Those of these nodes that have no scores, in the same order, which may wrap around."""
+        if len(self._unscored) > len(indexes) // MANY:
+            return list(filter(self._unscored.__contains__, indexes))
+        return [index for index in self._within(self._unscored, indexes) if index in indexes]
 
     def put_scores(self, index: int, fixed: int, raw: tuple[int, ...]) -> None:
         """The scores of a node that has a result."""
@@ -145,15 +151,21 @@ class EquivalenceClassCache:
         while True:
             fits = self._fits[start:] + self._fits[:start]
             found = list(islice(compress(self.indexes_from(start), fits), wanted))
-            unknown = self._unknown.intersection(found)
+            # Every node without a result may fit, so all those in between are found.
+            unknown = self._within(self._unknown, found) if found and self._unknown else ()
             if not unknown:
                 return found
-            for index in (
-                found if len(unknown) == len(found) else filter(unknown.__contains__, found)
-            ):
+            for index in unknown:
                 status = self.at(index, evaluate).status
                 if status.code is Code.ERROR:
                     return status
+
+    def _within(self, few: AbstractSet[int], indexes: Sequence[int]) -> list[int]:
+        """Those of `few` between the first and the last of `indexes`, which may wrap around, in that order."""
+        total, first = len(self.nodes), indexes[0]
+        last = (indexes[-1] - first) % total
+        places = ((index - first) % total for index in few)
+        return [(first + place) % total for place in sorted(places) if place <= last]
 
     def node_statuses(self) -> NodeStatuses:
         """The statuses of nodes that do not fit; the same object until one of them changes."""

@@ -139,6 +139,10 @@ class DeviceState:
         node_class = self._node_equivalence.class_of(target, ledger)
         return None if node_class is None else (self._classes_version, node_class)
 
+    def pools_of(self, node: str) -> tuple[PoolId, ...]:
+        """A node's own pools, one for each slice, in the same order for all nodes of an equivalence class."""
+        return self._node_equivalence.pools(node)
+
     def last_change(self, node: str) -> int:
         """A number that changes whenever the devices for a node, or which of them are free, change."""
         last = self._last_change

@@ -6,7 +6,7 @@ pools do not matter to a search, but the order of pools does.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -87,18 +87,29 @@ class NodeEquivalence:
         """The drivers with devices on the node."""
         return frozenset(known.pool.driver for known in self._by_node.get(node, {}).values())
 
+    def pools(self, node: str) -> tuple[PoolId, ...]:
+        """The node's pools, one for each slice, in the order of `class_of`."""
+        return tuple(known.pool for _, known in _by_pool(self._by_node.get(node, {})))
+
     def class_of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes of one equivalence class; None for nodes without one."""
         if self._common:
             return None
         slices = self._by_node.get(node.name, {})
         parts: list[Hashable] = [node.declared_features]
-        for name, known in sorted(slices.items(), key=lambda item: (item[1].pool, item[0])):
+        for name, known in _by_pool(slices):
             if len(self._nodes_by_pool[known.pool]) > 1:
                 return None
             parts += (known.pool.driver, name if len(slices) > 1 else "", known.content)
             parts.append(_taken(known.pool, ledger))
         return tuple(parts)
+
+
+def _by_pool(slices: Mapping[str, _Slice]) -> Iterable[tuple[str, _Slice]]:
+    """The slices of a node by name, sorted by pool and name."""
+    if len(slices) <= 1:
+        return slices.items()
+    return sorted(slices.items(), key=lambda item: (item[1].pool, item[0]))
 
 
 def _taken(pool: PoolId, ledger: Ledger) -> Hashable:

@@ -10,8 +10,11 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Final, NamedTuple
 
 from allot.allocation import TargetNode
+from allot.allocation.pools import PoolId
 from allot.api.base import replace
 from allot.api.claims import AllocationResult
+from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from allot.api.selectors import METADATA_NAME
 from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF
 from allot.scheduler.framework.status import Code
 from allot.scheduler.plugins.dynamic_resources.filter_results import NodeAllocation
@@ -34,12 +37,44 @@ class CachedAllocation(NamedTuple):
     allocation: NodeAllocation
 
 
+class ClassAllocation(NamedTuple):
+    """The allocation on one node of an equivalence class of nodes."""
+
+    node: str
+    pools: tuple[PoolId, ...]
+    """The pools of that node, in the order in which all nodes of the class have them."""
+    allocation: NodeAllocation
+
+    def on_node(self, node: str, pools: tuple[PoolId, ...]) -> NodeAllocation:
+        """The allocation on a node of the class: of equal devices in the pools of that node."""
+        if node == self.node:
+            return self.allocation
+        pool_by_pool = dict(zip(self.pools, pools, strict=True))
+        only_there = NodeSelectorRequirement(METADATA_NAME, "In", (node,))
+        selector = NodeSelector((NodeSelectorTerm(match_fields=(only_there,)),))
+        results = (_in_pools(result, pool_by_pool, selector) for result in self.allocation.results)
+        return self.allocation._replace(results=tuple(results))
+
+
+def _in_pools(
+    result: AllocationResult, pool_by_pool: dict[PoolId, PoolId], selector: NodeSelector
+) -> AllocationResult:
+    if result.node_selector is None:  # without devices
+        return result
+    moved = tuple(
+        replace(device, pool=pool_by_pool[PoolId(device.driver, device.pool)].pool)
+        for device in result.devices.results
+    )
+    devices = replace(result.devices, results=moved)
+    return replace(result, devices=devices, node_selector=selector)
+
+
 class NodeAllocations:
     """Allocations of one set of claims, by node and by equivalence class of nodes."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, CachedAllocation] = {}
-        self._by_node_class: dict[Hashable, NodeAllocation] = {}
+        self._by_node_class: dict[Hashable, ClassAllocation] = {}
         self.retries = 0
         """How often allocations were dropped although no device had changed."""
         self._stale: list[str] = []
@@ -95,21 +130,28 @@ class NodeAllocations:
         if slow:
             self.retries += 1
             self._by_node_class = {
-                node_class: allocation
-                for node_class, allocation in self._by_node_class.items()
-                if not allocation.timed_out
+                node_class: known
+                for node_class, known in self._by_node_class.items()
+                if not known.allocation.timed_out
             }
         return len(slow)
 
-    def get_by_node_class(self, node_class: Hashable) -> NodeAllocation | None:
-        """The allocation on nodes of a class; without results, which name devices."""
+    def get_by_node_class(self, node_class: Hashable) -> ClassAllocation | None:
+        """The allocation on one of the nodes of a class."""
         return self._by_node_class.get(node_class)
 
-    def put_by_node_class(self, node_class: Hashable, allocation: NodeAllocation) -> None:
+    def put_by_node_class(
+        self,
+        node_class: Hashable,
+        node: str,
+        pools: tuple[PoolId, ...],
+        allocation: NodeAllocation,
+    ) -> None:
+        """The allocation on a node of a class, and the pools of that node."""
         if allocation.status.code is not Code.ERROR:
             if len(self._by_node_class) >= MAX_NODE_CLASSES:
                 self._by_node_class.clear()
-            self._by_node_class[node_class] = allocation._replace(results=())
+            self._by_node_class[node_class] = ClassAllocation(node, pools, allocation)
 
 
 class AllocationCache:

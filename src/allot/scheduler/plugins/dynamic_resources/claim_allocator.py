@@ -159,16 +159,20 @@ class ClaimAllocator(ClaimQueueing):
             return with_own_shares(answer, self._new_share_id)
         if devices.extension is not None and devices.extension.left_over:
             return self.allocate_on(claims, target, time, devices.avoided)
-        # An answer without results came from the node's class: the class is known.
-        node_class = None if answer is not None else self._node_equivalence_class(devices, target)
-        if node_class is not None and not with_results:
-            answer = devices.known.get_by_node_class(node_class)
-        if answer is None or with_results:
+        node_class = self._node_equivalence_class(devices, target)
+        known = devices.known.get_by_node_class(node_class) if node_class is not None else None
+        if known is not None and with_results:
+            answer = known.on_node(target.name, self._devices.pools_of(target.name))
+            answer = with_own_shares(answer, self._new_share_id)
+        elif known is not None:
+            answer = known.allocation._replace(results=())
+        else:
             answer = self.allocate_on(claims, target, time, devices.avoided)
             if answer.timed_out and not time.caches_timeouts:
                 return answer
             if node_class is not None:
-                devices.known.put_by_node_class(node_class, answer)
+                pools = self._devices.pools_of(target.name)
+                devices.known.put_by_node_class(node_class, target.name, pools, answer)
         devices.known.put(target, last_change, answer)
         time.result_cached()
         return answer

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from allot.api.base import replace
 from allot.api.claims import (
     AllocationResult,
     CapacityRequirements,
@@ -418,7 +419,7 @@ def test_scores_that_were_forgotten_are_found_out_again() -> None:
     assert found == raw_score(8, is_ready=True)
 
 
-def test_each_change_of_a_node_costs_one_search() -> None:
+def test_each_state_of_equal_nodes_costs_one_search() -> None:
     """`reserve` and later pods reuse what `filter` found, until the devices change."""
     bench = Bench(*(a_stored_claim(f"c{number}") for number in range(3)))
     for number in range(2):
@@ -429,10 +430,39 @@ def test_each_change_of_a_node_costs_one_search() -> None:
         assert bench.reserve(pod, f"node-{number + 1}").is_success
 
     assert bench.messages(a_pod_with_claims("c2"))["node-2"] == "cannot allocate all claims"
-    searches = 1 + 1 + 1
-    assert bench.plugin.allocations == searches, (
-        "one for both nodes, for each choice, for what is left"
-    )
+    assert bench.plugin.allocations == 2, "one for free devices, one for what is left"
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_nodes_with_equal_devices_get_equal_allocations_of_one_search(is_shared: bool) -> None:
+    """The result on one node is that of the other, in the pool of the other and for its node."""
+    shared = a_device("gpu-0", capacity={"memory": "10Gi"}, allow_multiple_allocations=is_shared)
+    slices = [a_slice(shared, name=name, node=name) for name in ("node-1", "node-2")]
+    bench = Bench(*(a_stored_claim(f"c{number}") for number in range(3)), slices=slices)
+    found = []
+    for number in range(2):
+        pod = a_pod_with_claims(f"c{number}", pod=f"pod-{number}")
+        bench.filter(pod)
+        bench.cluster.assume_pod(pod, f"node-{number + 1}")
+        bench.state = CycleState()
+        direct = bench.plugin.allocate_on(
+            [a_stored_claim(f"c{number}")], bench.devices.target(bench.cluster.nodes[number])
+        ).results
+        before = bench.plugin.allocations
+        assert bench.reserve(pod, f"node-{number + 1}").is_success
+        assert bench.plugin.allocations == before
+        (claim,) = bench.known.reserved
+        assert claim.status.allocation is not None
+        found.append(claim.status.allocation)
+        assert without_share_ids(found[-1]) == without_share_ids(direct[0])
+
+    assert [each.devices.results[0].pool for each in found] == ["node-1", "node-2"]
+    assert len({each.devices.results[0].share_id for each in found}) == 1 + is_shared
+
+
+def without_share_ids(allocation: AllocationResult) -> AllocationResult:
+    results = tuple(replace(each, share_id=None) for each in allocation.devices.results)
+    return replace(allocation, devices=replace(allocation.devices, results=results))
 
 
 def test_every_share_gets_an_identity_of_its_own() -> None:

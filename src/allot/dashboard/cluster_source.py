@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.client import resources
 from allot.client.client import Client, without_retries
+from allot.client.cooperative import with_pauses
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import Scope
 from allot.client.resources import Resource
@@ -26,6 +27,8 @@ from allot.questions.observed_cluster import KINDS, ObservedCluster
 
 SYNC_SECONDS: Final = 60.0
 PING_SECONDS: Final = 5.0
+OBJECTS_AT_ONCE: Final = 500
+"""Objects that handlers are called for before other tasks get a turn."""
 
 
 class ClusterSource(ABC):
@@ -39,7 +42,7 @@ class ClusterSource(ABC):
         self.gates = cluster.gates
         self.problem = ""
         """Why the objects may be outdated; empty if they are not."""
-        self.on_moment: Callable[[], None] = lambda: None
+        self.on_moment: Callable[[], Awaitable[None]] = _nothing_to_do
         """Called when a source that tells the past has told all changes of one moment."""
         self._cluster = cluster
         self._handlers: list[ChangeHandler] = []
@@ -76,6 +79,12 @@ class ClusterSource(ABC):
     async def events_about(self, kind: str, namespace: str, name: str) -> Sequence[RawObject]:
         """The events about an object; none if they may not be read."""
 
+    async def _tell_all(self, objects: Snapshot) -> None:
+        """Call the handlers for all objects; other tasks run in between."""
+        for resource in KINDS:
+            async for obj in with_pauses(objects.of(resource), OBJECTS_AT_ONCE):
+                self._changed(resource, None, obj)
+
     def _changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
         for handler in self._handlers:
             handler(resource, old, new)
@@ -88,9 +97,7 @@ class FixedCluster(ClusterSource):
         return self._cluster.now.timestamp()
 
     async def start(self) -> None:
-        for resource in KINDS:
-            for obj in self.objects.of(resource):
-                self._changed(resource, None, obj)
+        await self._tell_all(self.objects)
 
     async def stop(self) -> None:
         return
@@ -145,6 +152,10 @@ class LiveSource(ClusterSource):
         except ClientError:
             return ()
         return [event for event in found if _is_about(event, kind, namespace, name)]
+
+
+async def _nothing_to_do() -> None:
+    """No part waits for the end of a moment."""
 
 
 def _is_about(event: RawObject, kind: str, namespace: str, name: str) -> bool:

@@ -18,9 +18,10 @@ from allot.dashboard.children import AnswerError, Children, encode
 from allot.dashboard.claim_log import ClaimLog
 from allot.dashboard.cluster_source import ClusterSource
 from allot.dashboard.figures import FigureCounter
-from allot.dashboard.floor_plan import STATES, FloorPlan
+from allot.dashboard.floor_plan import STATES, FloorPlan, PoolPlan
 from allot.dashboard.history import RecentHistory
-from allot.dashboard.object_details import claim_detail, device_detail, listed, pod_detail
+from allot.dashboard.object_details import claim_detail, device_detail, pod_detail
+from allot.dashboard.object_lists import list_objects
 from allot.dashboard.viewers import Viewers, message
 from allot.driver.loading import profiles
 from allot.questions.observed_cluster import ObservedCluster, UnreadableError
@@ -35,8 +36,10 @@ UNWATCHED_BATCH_SECONDS: Final = 1.0
 FIGURE_SECONDS: Final = 1.0
 """Figures are counted so often, if anything has changed."""
 PING_EVERY_SECONDS: Final = 5.0
-POOLS_AT_ONCE: Final = 500
-"""Pools in one message."""
+DEVICES_AT_ONCE: Final = 500
+"""Devices that are computed before other tasks get a turn: a few milliseconds."""
+DEVICES_SENT_AT_ONCE: Final = 5_000
+"""The same for devices that are sent to a new viewer."""
 PENDING_SECONDS: Final = 20.0
 WHAT_IF_SECONDS: Final = 60.0
 EXPRESSION_SECONDS: Final = 15.0
@@ -58,14 +61,17 @@ class Dashboard:
         self.source = source
         clock = source.clock
         self.viewers = Viewers(self.everything)
-        self.floor = FloorPlan(source.gates)
+        self._figures = FigureCounter(clock)
+        self.floor = FloorPlan(source.gates, self._figures.publish)
         self.history = RecentHistory(clock())
         self._clock = clock
-        self._figures = FigureCounter(source.objects, clock)
+        self._has_begun = False
+        """Whether the floor plan had all devices once: later changes are history."""
         self._claims = ClaimLog(clock)
         self._children = Children()
         self._changed = asyncio.Event()
-        self._nodes: dict[str, NodeFacts | None] = {}
+        self._nodes: dict[str, NodeFacts] = {}
+        self._changed_nodes: dict[str, NodeFacts | None] = {}
         """Nodes that have changed; None: gone."""
         self._revision = 0
         """Increases with each change of an object."""
@@ -80,7 +86,7 @@ class Dashboard:
     async def start(self) -> None:
         """Returns when all objects are known; `ClientError` if the cluster does not answer."""
         await self.source.start()
-        self.refresh()
+        await self.refresh()
         self._tasks = [
             asyncio.create_task(self._follow(), name="dashboard: changes"),
             asyncio.create_task(self._count(), name="dashboard: figures"),
@@ -99,7 +105,12 @@ class Dashboard:
         self._revision += 1
         if resource is resources.NODES:
             node = new if new is not None else old
-            self._nodes[node.metadata.name] = _facts(new) if new is not None else None
+            name, facts = node.metadata.name, _facts(new) if new is not None else None
+            self._changed_nodes[name] = facts
+            if facts is None:
+                self._nodes.pop(name, None)
+            else:
+                self._nodes[name] = facts
         self._changed.set()
 
     async def _follow(self) -> None:
@@ -108,7 +119,7 @@ class Dashboard:
             await asyncio.sleep(BATCH_SECONDS if self.viewers else UNWATCHED_BATCH_SECONDS)
             self._changed.clear()
             try:
-                self.refresh()
+                await self.refresh()
             except Exception:
                 log.exception("the floor plan could not be updated")
 
@@ -125,16 +136,27 @@ class Dashboard:
         self.history.record_figures(figures)
         self.viewers.send("figures", {"revision": self._revision, "figures": figures})
 
-    def _end_moment(self) -> None:
-        self.refresh()
+    async def _end_moment(self) -> None:
+        await self.refresh()
         self._record_figures()
 
-    def refresh(self) -> None:
-        """Take the changes since the last time, and tell viewers."""
+    async def refresh(self) -> None:
+        """Take the changes since the last time, and tell viewers. Other tasks run in between."""
+        self._refresh_some()
+        while self.floor.is_outdated:
+            await asyncio.sleep(0)
+            self._refresh_some()
+        if not self._has_begun:
+            self._has_begun = True
+            self.history.begins_at = self._clock()
+
+    def _refresh_some(self) -> None:
         now = self._clock()
-        change = self.floor.refresh()
-        nodes, self._nodes = self._nodes, {}
-        if change:
+        change = self.floor.refresh(DEVICES_AT_ONCE)
+        nodes, self._changed_nodes = self._changed_nodes, {}
+        if not self._has_begun:
+            self.history.begin(change)
+        elif change:
             self.history.record(change, now)
         if change or nodes:
             told = {
@@ -156,15 +178,20 @@ class Dashboard:
                     self.viewers.send("status", self._status())
 
     def everything(self) -> Iterator[bytes]:
-        """The messages for a new viewer."""
+        """The messages for a new viewer, each with what is known when it is made."""
         yield message("status", self._status())
-        nodes = [
-            (node.metadata.name, _facts(node)) for node in self.source.objects.of(resources.NODES)
-        ]
+        nodes = list(self._nodes.items())
         yield message("begin", {"states": STATES, "nodes": nodes})
-        pools = list(self.floor.plans())
-        for first in range(0, len(pools), POOLS_AT_ONCE):
-            yield message("change", {"pools": pools[first : first + POOLS_AT_ONCE]})
+        pools: list[PoolPlan] = []
+        devices = 0
+        for plan in self.floor.plans():
+            pools.append(plan)
+            devices += len(plan.places)
+            if devices >= DEVICES_SENT_AT_ONCE:
+                yield message("change", {"pools": pools})
+                pools, devices = [], 0
+        if pools:
+            yield message("change", {"pools": pools})
         yield message("ready", {"at": self._clock()})
         figures = self._figures.now()
         yield message("figures", {"revision": self._revision, "figures": figures})
@@ -236,8 +263,8 @@ class Dashboard:
         found = pod_detail(self.source.objects, key, events)
         return None if found is None else encode(found)
 
-    def objects(self, kind: str, search: str, state: str, page: int) -> bytes:
-        return encode(listed(self.source.objects, kind, search.lower(), state, page))
+    async def objects(self, kind: str, search: str, state: str, page: int) -> bytes:
+        return encode(await list_objects(self.source.objects, kind, search.lower(), state, page))
 
     def choices(self) -> bytes:
         """What the what-if form offers: profiles of hardware, nodes, and workloads that can be scaled."""

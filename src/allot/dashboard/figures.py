@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from allot.allocation.pools import PoolId
 from allot.api.claims import AllocationResult
 from allot.api.core import Pod
+from allot.api.slices import ResourceSlice
 from allot.api.times import read_time
 from allot.client import resources
 from allot.client.resources import Resource
-from allot.client.snapshot import Snapshot
 from allot.questions.device_usage import DeviceUsage
 from allot.questions.what_if import short_message
 
@@ -45,13 +46,11 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class FigureCounter:
-    """Counts with each change of an object."""
+    """Counts with each change of an object. Slices come pool by pool, as the floor plan takes them."""
 
-    def __init__(self, objects: Snapshot, clock: Callable[[], float]) -> None:
-        self._objects = objects
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._usage = DeviceUsage()
-        self._must_recount = True
         self._causes: dict[str, int] = {}
         self._nodes = 0
         self._pods = 0
@@ -63,15 +62,17 @@ class FigureCounter:
             self._pod_changed(old, new)
         elif resource is resources.NODES:
             self._nodes += (new is not None) - (old is not None)
-        elif resource is resources.RESOURCE_SLICES:
-            self._must_recount = True
         elif resource is resources.RESOURCE_CLAIMS:
             before, after = _allocation(old), _allocation(new)
-            if before != after and not self._must_recount:
+            if before != after:
                 if before is not None:
                     self._usage.release(before)
                 if after is not None:
                     self._usage.take(after)
+
+    def publish(self, pool: PoolId, slices: tuple[ResourceSlice, ...]) -> None:
+        """The newest slices of a pool are these from now on."""
+        self._usage.publish(pool, slices)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         for pod, step in ((old, -1), (new, 1)):
@@ -92,12 +93,6 @@ class FigureCounter:
                 self._waits.append((now, max(0.0, until - created.timestamp())))
 
     def now(self) -> Figures:
-        if self._must_recount:
-            self._usage = DeviceUsage(self._objects.of(resources.RESOURCE_SLICES))
-            for claim in self._objects.of(resources.RESOURCE_CLAIMS):
-                if claim.status.allocation is not None:
-                    self._usage.take(claim.status.allocation)
-            self._must_recount = False
         usage, now = self._usage.figures(), self._clock()
         while self._waits and self._waits[0][0] < now - WAIT_WINDOW_SECONDS:
             self._waits.popleft()

@@ -1,12 +1,14 @@
 """The floor plan: every device in its pool, with what the page draws of it, kept up to date pool by pool.
 
 A change of a claim, a slice or a taint rule marks pools as outdated; `refresh` computes only these again, and returns
-what is different. Devices and pools have numbers that stay the same as long as the program runs.
+what is different. What a slice says of a device, its place, is computed again only if slices change. Devices and pools
+have numbers that stay the same as long as the program runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,10 +18,11 @@ from allot.api.identities import DeviceId
 from allot.api.slices import Device, ResourceSlice
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
+from allot.controllers.pool_status import CountedDevice
 from allot.features import FeatureGates
 from allot.questions.device_holders import Holder
 from allot.questions.device_text import used_share
-from allot.questions.devices import DeviceRow, DeviceUse
+from allot.questions.devices import DeviceRow, DeviceUse, PoolDevices, model_of
 from allot.questions.live_pools import POOL_KINDS, LivePools
 
 STATES: Final = tuple(DeviceUse)
@@ -33,7 +36,7 @@ MAX_PODS: Final = 8
 """Pods of a claim that are sent with each of its devices; the details of a claim have all."""
 
 
-class Cell(msgspec.Struct, frozen=True, array_like=True):
+class Cell(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What changes of a device: its state, how much of it is used in percent, marks, and holders."""
 
     state: int
@@ -43,7 +46,7 @@ class Cell(msgspec.Struct, frozen=True, array_like=True):
     """Of each claim its name, and the pods that it is reserved for."""
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What stays of a device: its number and name, where and what it is."""
 
     number: int
@@ -83,15 +86,26 @@ class FloorChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Known(NamedTuple):
+    """A pool as it was computed last."""
+
     plan: PoolPlan
-    by_number: dict[int, Cell]
+    published: tuple[Place, ...]
+    slices: tuple[ResourceSlice, ...]
+
+
+OnSlices = Callable[[PoolId, tuple[ResourceSlice, ...]], None]
+"""Called with the newest slices of a pool."""
 
 
 class FloorPlan:
     """All pools of a cluster."""
 
-    def __init__(self, gates: FeatureGates) -> None:
+    def __init__(self, gates: FeatureGates, on_slices: OnSlices | None = None) -> None:
+        """`on_slices` is called for each pool whose slices are others than at the last refresh."""
         self._live = LivePools(gates)
+        self._on_slices = on_slices or _ignore
+        self._waiting: deque[PoolId] = deque()
+        """Outdated pools that the current refresh has not come to."""
         self._known: dict[PoolId, _Known] = {}
         self._numbers: dict[DeviceId, int] = {}
         self._pool_numbers: dict[PoolId, int] = {}
@@ -114,37 +128,54 @@ class FloorPlan:
                     self.changed(resource, old.get(name), new.get(name))
         return self.refresh()
 
-    def refresh(self) -> FloorChange:
-        """Compute outdated pools again."""
+    @property
+    def is_outdated(self) -> bool:
+        """Whether pools are left to compute."""
+        return bool(self._waiting or self._live.outdated)
+
+    def refresh(self, max_devices: int | None = None) -> FloorChange:
+        """Compute outdated pools again: all, or as many as have about `max_devices` devices, and at least one."""
         pools: list[PoolPlan] = []
         gone: list[int] = []
         cells: list[tuple[int, Cell]] = []
-        for pool in self._live.take_outdated():
-            plan = self._plan(pool)
+        computed = 0
+        while self.is_outdated and (max_devices is None or computed < max_devices):
+            pool = self._next_outdated()
             known = self._known.get(pool)
-            if plan is None:
+            now = self._computed(pool, known)
+            if now is None:
                 if known is not None:
                     del self._known[pool]
                     gone.append(known.plan.number)
                 continue
-            numbers = [place.number for place in plan.places]
-            by_number = dict(zip(numbers, plan.cells, strict=True))
-            self._known[pool] = _Known(plan, by_number)
+            self._known[pool] = now
+            plan = now.plan
+            computed += len(plan.places)
             if known is None or known.plan.places != plan.places or known.plan.node != plan.node:
                 pools.append(plan)
                 continue
             cells += (
-                (number, cell)
-                for number, cell in by_number.items()
-                if known.by_number[number] != cell
+                (place.number, after)
+                for place, before, after in zip(
+                    plan.places, known.plan.cells, plan.cells, strict=True
+                )
+                if before is not after and before != after
             )
         return FloorChange(tuple(pools), tuple(gone), tuple(cells))
+
+    def _next_outdated(self) -> PoolId:
+        if not self._waiting:
+            self._waiting.extend(self._live.take_outdated())
+        return self._waiting.popleft()
 
     # --- reading ---
 
     def plans(self) -> Iterator[PoolPlan]:
-        """All pools, by driver and name."""
-        return (self._known[pool].plan for pool in sorted(self._known))
+        """All pools, by driver and name, each as it is when it is reached."""
+        for pool in sorted(self._known):
+            known = self._known.get(pool)
+            if known is not None:
+                yield known.plan
 
     def number_of(self, device: DeviceId) -> int | None:
         return self._numbers.get(device)
@@ -155,9 +186,11 @@ class FloorPlan:
     def row(self, device: DeviceId) -> DeviceRow | None:
         """The device as `allot devices` shows it."""
         pool = PoolId(device.driver, device.pool)
-        for counted, row in self._live.devices(pool):
-            if counted.device.name == device.device:
-                return row()
+        devices = self._live.devices(pool)
+        if devices is not None:
+            for counted in devices.counted:
+                if counted.device.name == device.device:
+                    return devices.row(counted)
         unpublished = self._live.unpublished_rows(pool, ())
         return next((row for row in unpublished if row.id == device), None)
 
@@ -167,30 +200,48 @@ class FloorPlan:
 
     # --- computing ---
 
-    def _plan(self, pool: PoolId) -> PoolPlan | None:
-        places: list[Place] = []
+    def _computed(self, pool: PoolId, known: _Known | None) -> _Known | None:
+        slices = self._live.slices(pool)
+        has_same_slices = known is not None and known.slices is slices
+        if not has_same_slices:
+            self._on_slices(pool, slices)
+        devices = self._live.devices(pool)
+        published: tuple[Place, ...] = ()
         cells: list[Cell] = []
-        nodes: dict[str, None] = {}
-        weights = _Weights(self._live.slices(pool))
-        published: set[str] = set()
-        for counted, row_of in self._live.devices(pool):
-            row, device = row_of(), counted.device
-            published.add(device.name)
-            nodes[row.node] = None
-            group, weight = weights.of(device)
-            number = self._number(row.id)
-            places.append(Place(number, device.name, row.model, row.node, group, weight))
-            cells.append(_cell(row))
-        for row in self._live.unpublished_rows(pool, published):
-            places.append(Place(self._number(row.id), row.device, "", "", "", 100))
-            cells.append(_cell(row))
+        if devices is not None:
+            if known is not None and has_same_slices:
+                published = known.published
+            else:
+                published = self._places(pool, devices, slices)
+            ids = self._ids
+            for place, counted in zip(published, devices.counted, strict=True):
+                cells.append(_cell(devices, counted, ids[place.number]))
+        names = {place.name for place in published}
+        unpublished = tuple(self._live.unpublished_rows(pool, names))
+        places = published + tuple(
+            Place(self._number(row.id), row.device, "", "", "", 100) for row in unpublished
+        )
+        cells += map(_row_cell, unpublished)
         if not places:
             return None
-        node = next(iter(nodes)) if len(nodes) == 1 else ""
-        if node:
-            places = [msgspec.structs.replace(each, node="") for each in places]
         number = self._pool_numbers.setdefault(pool, len(self._pool_numbers))
-        return PoolPlan(number, pool.driver, pool.pool, node, tuple(places), tuple(cells))
+        node = _common_node(devices)
+        plan = PoolPlan(number, pool.driver, pool.pool, node, places, tuple(cells))
+        return _Known(plan, published, slices)
+
+    def _places(
+        self, pool: PoolId, devices: PoolDevices, slices: Iterable[ResourceSlice]
+    ) -> tuple[Place, ...]:
+        weights = _Weights(slices)
+        has_one_node = bool(_common_node(devices))
+        places: list[Place] = []
+        for counted in devices.counted:
+            device = counted.device
+            group, weight = weights.of(device)
+            node = "" if has_one_node else devices.node_of(counted)
+            number = self._number(DeviceId(pool.driver, pool.pool, device.name))
+            places.append(Place(number, device.name, model_of(device), node, group, weight))
+        return tuple(places)
 
     def _number(self, device: DeviceId) -> int:
         number = self._numbers.get(device)
@@ -224,13 +275,48 @@ class _Weights:
         return first.counter_set, min(100, max(shares, default=100))
 
 
-def _cell(row: DeviceRow) -> Cell:
+def _ignore(pool: PoolId, slices: tuple[ResourceSlice, ...]) -> None:
+    """No other part counts devices."""
+
+
+def _common_node(devices: PoolDevices | None) -> str:
+    """The node that all devices of a pool are on; empty if they are on several, or on none."""
+    if devices is None:
+        return ""
+    if devices.node_name:
+        return devices.node_name
+    nodes = {devices.node_of(counted) for counted in devices.counted}
+    return nodes.pop() if len(nodes) == 1 else ""
+
+
+def _cell(devices: PoolDevices, counted: CountedDevice, id_: DeviceId) -> Cell:
+    state = devices.state(counted, id_)
+    marks = TAINTED if counted.is_tainted else 0
+    if not state.holders:
+        return _UNHELD[state.use, marks]
+    if counted.device.allow_multiple_allocations:
+        return _row_cell(devices.row(counted))
+    return _held_cell(state.use, 100, marks, state.holders)
+
+
+def _row_cell(row: DeviceRow) -> Cell:
     marks = TAINTED if row.taints else 0
-    if any(holder.failure for holder in row.held_by):
+    return _held_cell(row.state, round(100 * used_share(row)), marks, row.held_by)
+
+
+def _held_cell(state: DeviceUse, used: int, marks: int, holders: tuple[Holder, ...]) -> Cell:
+    if any(holder.failure for holder in holders):
         marks |= FAILED
-    used = round(100 * used_share(row))
-    return Cell(_STATE_NUMBERS[row.state], used, marks, tuple(map(_holder, row.held_by)))
+    return Cell(_STATE_NUMBERS[state], used, marks, tuple(map(_holder, holders)))
 
 
 def _holder(holder: Holder) -> tuple[str, ...]:
     return holder.claim, *holder.pods[:MAX_PODS]
+
+
+_UNHELD: Final = {
+    (state, marks): Cell(_STATE_NUMBERS[state], 0, marks, ())
+    for state in STATES
+    for marks in (0, TAINTED)
+}
+"""Cells of devices without holders, which are equal for many devices."""

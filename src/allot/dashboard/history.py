@@ -1,4 +1,4 @@
-"""What the floor plan and its figures were since the dashboard started, in bounded memory.
+"""What the floor plan and its figures were since history begins, in bounded memory.
 
 The floor plan at an earlier moment is the present one with the changes since then undone, the newest first. When there
 are too many changes, the oldest are forgotten, and history begins later.
@@ -66,10 +66,18 @@ class RecentHistory:
         self._changes: deque[_Change | _PoolChange] = deque(maxlen=max_changes)
         self._cells: dict[int, Cell] = {}
         self._plans: dict[int, PoolPlan] = {}
-        self._is_filled = False
+
+    def begin(self, change: FloorChange) -> None:
+        """Take what exists when history begins; in several steps, if it is much."""
+        for plan in change.pools:
+            self._remove(plan.number)
+            self._put(plan)
+        for number in change.gone:
+            self._remove(number)
+        self._cells.update(change.cells)
 
     def record(self, change: FloorChange, at: float) -> None:
-        """Take a change. The first one is the beginning."""
+        """Take a change."""
         for plan in change.pools:
             self._replace(plan.number, plan, at)
         for number in change.gone:
@@ -77,22 +85,24 @@ class RecentHistory:
         for number, cell in change.cells:
             self._keep(_Change(at, number, self._cells.get(number), cell))
             self._cells[number] = cell
-        self._is_filled = True
 
     def record_figures(self, figures: Figures) -> None:
         self._figures.append(figures)
 
     def _replace(self, number: int, plan: PoolPlan | None, at: float) -> None:
         before = self._current(number)
-        if before is not None or self._is_filled:
-            self._keep(_PoolChange(at, before, plan))
-        if before is not None:
-            for place in before.places:
-                self._cells.pop(place.number, None)
-        if plan is None:
-            self._plans.pop(number, None)
-            return
-        self._plans[number] = plan
+        self._keep(_PoolChange(at, before, plan))
+        self._remove(number)
+        if plan is not None:
+            self._put(plan)
+
+    def _remove(self, number: int) -> None:
+        plan = self._plans.pop(number, None)
+        for place in plan.places if plan is not None else ():
+            self._cells.pop(place.number, None)
+
+    def _put(self, plan: PoolPlan) -> None:
+        self._plans[plan.number] = plan
         self._cells.update((p.number, c) for p, c in zip(plan.places, plan.cells, strict=True))
 
     def _current(self, number: int) -> PoolPlan | None:

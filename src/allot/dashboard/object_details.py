@@ -27,7 +27,6 @@ from allot.dashboard.floor_plan import FloorPlan
 from allot.questions.object_states import claim_state, event_time
 
 Json = dict[str, Any]
-PAGE_SIZE: Final = 100
 
 
 # --- devices ---
@@ -238,33 +237,6 @@ def pod_detail(objects: Snapshot, key: ObjectKey, events: Iterable[RawObject]) -
     timeline = [*_pod_times(pod), *map(_event_entry, events)]
     owner = next((f"{o.kind} {o.name}" for o in pod.metadata.owner_references), "")
     return pod_row(pod) | {"owner": owner, "entries": claims, "timeline": _sorted(timeline)}
-
-
-def listed(objects: Snapshot, kind: str, search: str, state: str, page: int) -> Json:
-    """A page of pods with claims or of claims, the newest first."""
-    rows: list[Json] = []
-    if kind == "claims":
-        rows += map(claim_row, objects.of(resources.RESOURCE_CLAIMS))
-        name, state_name = "claim", "state"
-    else:
-        rows += (
-            pod_row(pod)
-            for pod in objects.of(resources.PODS)
-            if pod.get("spec", "resourceClaims") or not pod.node_name
-        )
-        name, state_name = "pod", "phase"
-    states: dict[str, int] = {}
-    for row in rows:
-        states[row[state_name]] = states.get(row[state_name], 0) + 1
-    wanted = [
-        row
-        for row in rows
-        if search in str(row[name]).lower() and (not state or row[state_name] == state)
-    ]
-    wanted.sort(key=lambda row: (-(row["created"] or 0), row[name]))
-    first = page * PAGE_SIZE
-    shown = wanted[first : first + PAGE_SIZE]
-    return {"rows": shown, "total": len(wanted), "states": states, "pageSize": PAGE_SIZE}
 
 
 # --- timelines ---

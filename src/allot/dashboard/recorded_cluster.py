@@ -33,17 +33,15 @@ class RecordedCluster(FixedCluster):
         recording = self._recording
         objects = recording.snapshot_at(recording.begins)
         self._replace_objects(objects)
-        for resource in KINDS:
-            for obj in objects.of(resource):
-                self._changed(resource, None, obj)
-        self.on_moment()
+        await self._tell_all(objects)
+        await self.on_moment()
         length = (recording.ends - recording.begins).total_seconds()
         step = max(MIN_STEP_SECONDS, length / MAX_STEPS)
         has_changed = False
         for change in recording.changes():
             if (change.at - self._now).total_seconds() >= step:
                 if has_changed:
-                    self.on_moment()
+                    await self.on_moment()
                     await asyncio.sleep(0)
                 self._now = change.at
             has_changed = True
@@ -56,7 +54,7 @@ class RecordedCluster(FixedCluster):
             if old is not None or change.object is not None:
                 self._changed(resource, old, change.object)
         if has_changed:
-            self.on_moment()
+            await self.on_moment()
         self._now = recording.ends
 
     def _replace_objects(self, objects: Snapshot) -> None:

@@ -238,9 +238,8 @@ class DashboardServer:
         page = query.get("page", "0")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
         kind = "claims" if query.get("kind") == "claims" else "pods"
-        return _json(
-            self._dashboard.objects(kind, query.get("search", ""), query.get("state", ""), number)
-        )
+        search, state = query.get("search", ""), query.get("state", "")
+        return _json(await self._dashboard.objects(kind, search, state, number))
 
     async def _pending(self, request: Request) -> Response:
         return _json(await self._dashboard.pending())

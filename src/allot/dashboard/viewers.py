@@ -53,9 +53,10 @@ class Viewer:
         while True:
             if self._needs_everything:
                 self._needs_everything = False
-                # Made in one go: changes of the meantime come after it.
-                for data in list(self._everything()):
+                # Changes of the meantime come after it, in their order: what is sent twice ends up the same.
+                for data in self._everything():
                     yield data
+                    await asyncio.sleep(0)
             try:
                 async with asyncio.timeout(KEEPALIVE_SECONDS):
                     yield await self._waiting.get()

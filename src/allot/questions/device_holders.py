@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from allot.allocation.allocated_devices import Ledger, shown_holder
+from allot.allocation.allocated_devices import Ledger
 from allot.allocation.explain.amounts import amount
 from allot.api.base import ApiObject, always
-from allot.api.claims import ResourceClaim
+from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
 from allot.api.slices import Device
@@ -34,31 +34,47 @@ class DeviceHolders:
     def __init__(self, gates: FeatureGates, claims: Iterable[ResourceClaim] = ()) -> None:
         self.ledger = Ledger(gates)
         self._by_name: dict[str, ResourceClaim] = {}
+        self._same_for_all: dict[str, Holder] = {}
+        """Holders of claims of which every device says the same: without shares and binding conditions."""
         for claim in claims:
             self.put(claim)
 
     def put(self, claim: ResourceClaim) -> None:
         """Add a claim, or take another version of it."""
-        name = str(claim.key)
         if claim.status.allocation is None:
             self.remove(claim)
             return
+        name = str(claim.key)
         self._by_name[name] = claim
+        self._same_for_all.pop(name, None)
         self.ledger.add(name, claim.status.allocation)
 
     def remove(self, claim: ResourceClaim) -> None:
         name = str(claim.key)
-        self._by_name.pop(name, None)
-        self.ledger.remove(name)
+        if self._by_name.pop(name, None) is not None:
+            self._same_for_all.pop(name, None)
+            self.ledger.remove(name)
 
     def devices_held(self) -> dict[DeviceId, None]:
         return dict.fromkeys((*self.ledger.dedicated, *self.ledger.shared))
 
     def holders(self, device: DeviceId) -> tuple[Holder, ...]:
-        names = dict.fromkeys(map(shown_holder, self.ledger.holders(device)))
-        return tuple(self._holder(self._by_name[name], device) for name in sorted(names))
+        names = self.ledger.holders(device)
+        if len(names) > 1:
+            names = tuple(sorted(set(names)))
+        return tuple(
+            self._same_for_all.get(name) or self._holder(name, self._by_name[name], device)
+            for name in names
+        )
 
-    def _holder(self, claim: ResourceClaim, device: DeviceId) -> Holder:
+    def _holder(self, name: str, claim: ResourceClaim, device: DeviceId) -> Holder:
+        allocation = claim.status.allocation
+        assert allocation is not None
+        if not any(map(_has_own_facts, allocation.devices.results)):
+            return self._same_for_all.setdefault(name, Holder(name, _pods(claim)))
+        return self._holder_of_device(claim, device)
+
+    def _holder_of_device(self, claim: ResourceClaim, device: DeviceId) -> Holder:
         allocation = claim.status.allocation
         assert allocation is not None
         consumed: dict[str, Quantity] = {}
@@ -70,11 +86,7 @@ class DeviceHolders:
         failures = [each.failure for each in examined if each.failure is not None]
         return Holder(
             claim=str(claim.key),
-            pods=tuple(
-                f"{claim.metadata.namespace}/{consumer.name}"
-                for consumer in claim.status.reserved_for
-                if consumer.resource == "pods"
-            ),
+            pods=_pods(claim),
             consumed={name: str(total) for name, total in sorted(consumed.items())},
             waits_for=() if failures else tuple(name for each in examined for name in each.lacking),
             failure=failures[0].type if failures else "",
@@ -95,3 +107,17 @@ class DeviceHolders:
             )
             for name, capacity in sorted(device.capacity.items())
         }
+
+
+def _has_own_facts(result: DeviceRequestAllocationResult) -> bool:
+    return bool(
+        result.binding_conditions or result.binding_failure_conditions or result.consumed_capacity
+    )
+
+
+def _pods(claim: ResourceClaim) -> tuple[str, ...]:
+    return tuple(
+        f"{claim.metadata.namespace}/{consumer.name}"
+        for consumer in claim.status.reserved_for
+        if consumer.resource == "pods"
+    )

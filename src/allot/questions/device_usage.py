@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from allot.allocation.pools import PoolId
 from allot.api.base import ApiObject, always
 from allot.api.claims import AllocationResult
 from allot.api.identities import DeviceId
@@ -38,26 +39,36 @@ class DeviceUsage:
 
     def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
         self._devices: dict[DeviceId, tuple[_Place, Device]] = {}
+        self._published: dict[PoolId, tuple[DeviceId, ...]] = {}
         self._total: dict[_Place, int] = {}
         self._held: dict[_Place, int] = {}
         self._holders: dict[DeviceId, int] = {}
+        """Of all devices in allocations, also of those that are not published (yet)."""
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._used = 0.0
         self._held_count = 0
         self._broken_up = 0
         """Free devices on nodes where others are held."""
-        for published in newest_slices(slices).values():
-            for slice_ in published:
-                for device in slice_.spec.devices or ():
-                    self._add(slice_, device)
+        for pool, newest in newest_slices(slices).items():
+            self.publish(pool, newest)
 
-    def _add(self, slice_: ResourceSlice, device: Device) -> None:
-        spec = slice_.spec
-        id_ = DeviceId(spec.driver, spec.pool.name, device.name)
-        node = spec.node_name or device.node_name or f"pool {spec.pool.name}"
-        place = _Place(spec.driver, node)
-        self._devices[id_] = place, device
-        self._total[place] = self._total.get(place, 0) + 1
+    def publish(self, pool: PoolId, slices: Iterable[ResourceSlice]) -> None:
+        """The newest slices of a pool are these from now on; none: the pool is gone."""
+        for id_ in self._published.pop(pool, ()):
+            self._count_device(id_, -1)
+            del self._devices[id_]
+        published: list[DeviceId] = []
+        for slice_ in slices:
+            spec = slice_.spec
+            for device in spec.devices or ():
+                id_ = DeviceId(pool.driver, pool.pool, device.name)
+                node = spec.node_name or device.node_name or f"pool {pool.pool}"
+                if id_ not in self._devices:  # a name that two slices have counts once
+                    self._devices[id_] = _Place(pool.driver, node), device
+                    self._count_device(id_, 1)
+                    published.append(id_)
+        if published:
+            self._published[pool] = tuple(published)
 
     def take(self, allocation: AllocationResult) -> None:
         """Devices of this allocation are held from now on."""
@@ -68,29 +79,44 @@ class DeviceUsage:
 
     def _change(self, allocation: AllocationResult, sign: int) -> None:
         for result in allocation.devices.results:
+            if result.admin_access:
+                continue
             id_ = result.device_id
             known = self._devices.get(id_)
-            if result.admin_access or known is None:
-                continue
-            place, device = known
-            before = self._use_of(id_, device)
+            before = self._use_of(id_, known[1]) if known is not None else 0.0
             if result.share_id is not None:
                 consumed = self._consumed.setdefault(id_, {})
                 for name, amount in result.consumed_capacity.items():
                     consumed[name] = consumed.get(name, 0) + sign * amount.nanos
             holders = self._holders.get(id_, 0)
             self._holders[id_] = holders + sign
+            if not self._holders[id_]:
+                del self._holders[id_]
+                self._consumed.pop(id_, None)
+            if known is None:
+                continue
+            place, device = known
             if holders == 0 or holders + sign == 0:
-                self._count_held(place, sign)
+                self._count(place, held=sign)
             self._used += self._use_of(id_, device) - before
 
-    def _count_held(self, place: _Place, sign: int) -> None:
-        total, held = self._total[place], self._held.get(place, 0)
-        self._broken_up -= total - held if held else 0
-        held += sign
-        self._held[place] = held
-        self._broken_up += total - held if held else 0
-        self._held_count += sign
+    def _count_device(self, id_: DeviceId, sign: int) -> None:
+        """A device appears, or disappears, with what claims hold of it."""
+        place, device = self._devices[id_]
+        self._count(place, devices=sign, held=sign if self._holders.get(id_) else 0)
+        self._used += sign * self._use_of(id_, device)
+
+    def _count(self, place: _Place, devices: int = 0, held: int = 0) -> None:
+        total, before = self._total.get(place, 0), self._held.get(place, 0)
+        self._broken_up -= total - before if before else 0
+        total, now = total + devices, before + held
+        self._broken_up += total - now if now else 0
+        self._held_count += held
+        for counts, number in ((self._total, total), (self._held, now)):
+            if number:
+                counts[place] = number
+            else:
+                counts.pop(place, None)
 
     def _use_of(self, id_: DeviceId, device: Device) -> float:
         """How much of the device is used, from 0 to 1."""

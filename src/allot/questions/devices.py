@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
 from typing import Final, NamedTuple
 
 from allot.allocation.devices import PoolDevice
@@ -159,10 +158,11 @@ def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]
     unpublished = claims.devices_held()
     rows: list[DeviceRow] = []
     for pool, published in slices.items():
-        for counted, row in pool_devices(pool, published, claims, rules):
+        devices = PoolDevices(pool, published, claims, rules)
+        for counted in devices.counted:
             unpublished.pop(counted.id, None)
             if selects is None or selects(counted.slice, counted.device):
-                rows.append(row())
+                rows.append(devices.row(counted))
     if wanted.class_name is None:
         rows += (
             unpublished_row(id_, claims)
@@ -172,18 +172,71 @@ def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]
     yield from sorted(rows, key=lambda row: row.id)
 
 
-def pool_devices(
-    pool: PoolId,
-    slices: tuple[ResourceSlice, ...],
-    claims: DeviceHolders,
-    rules: Sequence[DeviceTaintRule],
-) -> Iterator[tuple[CountedDevice, Callable[[], DeviceRow]]]:
-    """The devices of a pool's newest slices, each with a function that makes its row."""
-    census = pool_availability(pool, slices, claims.ledger, rules)
-    problem = _problem(census, pool_status(census, claims.ledger, None, claims.ledger.gates))
-    left = counters_left(census)
-    for counted in census.devices:
-        yield counted, partial(_row, counted, census, claims, left, problem, rules)
+class DeviceState(NamedTuple):
+    """The state of a device, who holds it, and why it is unusable or blocked."""
+
+    use: DeviceUse
+    holders: tuple[Holder, ...] = ()
+    reason: str = ""
+
+
+class PoolDevices:
+    """The devices of a pool's newest slices, at one moment."""
+
+    def __init__(
+        self,
+        pool: PoolId,
+        slices: tuple[ResourceSlice, ...],
+        claims: DeviceHolders,
+        rules: Sequence[DeviceTaintRule] = (),
+    ) -> None:
+        census = pool_availability(pool, slices, claims.ledger, rules)
+        self.counted = census.devices
+        self.node_name = census.node_name or ""
+        """The node of all devices; empty if they are not all on one."""
+        self._claims = claims
+        self._rules = rules
+        self._problem = _problem(
+            census, pool_status(census, claims.ledger, None, claims.ledger.gates)
+        )
+        self._left = counters_left(census)
+
+    def node_of(self, counted: CountedDevice) -> str:
+        """The node of a device; empty if it is not on one node."""
+        return self.node_name or counted.node_name
+
+    def state(self, counted: CountedDevice, id_: DeviceId) -> DeviceState:
+        if counted.state is DeviceAvailability.ALLOCATED:
+            holders = self._claims.holders(id_)
+            if any(holder.waits_for for holder in holders):
+                return DeviceState(DeviceUse.WAITING, holders)
+            is_shared = self._claims.ledger.has_share(id_)
+            return DeviceState(DeviceUse.SHARED if is_shared else DeviceUse.HELD, holders)
+        if self._problem:
+            return DeviceState(DeviceUse.UNUSABLE, reason=self._problem)
+        if counted.is_tainted:
+            return DeviceState(DeviceUse.TAINTED)
+        if lacking := _lacking_counters(counted.device, self._left):
+            return DeviceState(DeviceUse.BLOCKED, reason=f"used up: {', '.join(lacking)}")
+        return DeviceState(DeviceUse.FREE)
+
+    def row(self, counted: CountedDevice) -> DeviceRow:
+        """All about a device."""
+        id_, device = counted.id, counted.device
+        state = self.state(counted, id_)
+        return DeviceRow(
+            *id_,
+            node=self.node_of(counted),
+            model=model_of(device),
+            state=state.use,
+            held_by=state.holders,
+            remaining=self._claims.remaining(id_, device),
+            taints=tuple(
+                f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
+                for taint in blocking_taints(id_, device.taints, self._rules)
+            ),
+            reason=state.reason,
+        )
 
 
 def unpublished_row(device: DeviceId, claims: DeviceHolders) -> DeviceRow:
@@ -198,48 +251,13 @@ def _problem(census: PoolAvailability, status: PoolStatus) -> str:
     return (status.validation_error or "the pool is refused") if is_refused else ""
 
 
-def _row(
-    counted: CountedDevice,
-    census: PoolAvailability,
-    claims: DeviceHolders,
-    left: CounterBudget,
-    problem: str,
-    rules: Sequence[DeviceTaintRule],
-) -> DeviceRow:
-    id_, device = counted.id, counted.device
-    holders = claims.holders(id_)
-    remaining = claims.remaining(id_, device)
-    reason = ""
-    if holders:
-        is_waiting = any(holder.waits_for for holder in holders)
-        state = DeviceUse.SHARED if claims.ledger.has_share(id_) else DeviceUse.HELD
-        state = DeviceUse.WAITING if is_waiting else state
-    elif problem:
-        state, reason = DeviceUse.UNUSABLE, problem
-    elif counted.is_tainted:
-        state = DeviceUse.TAINTED
-    elif lacking := _lacking_counters(device, left):
-        state, reason = DeviceUse.BLOCKED, f"used up: {', '.join(lacking)}"
-    else:
-        state = DeviceUse.FREE
-    return DeviceRow(
-        *id_,
-        node=census.node_name or counted.node_name,
-        model=model_of(device),
-        state=state,
-        held_by=holders,
-        remaining=remaining,
-        taints=tuple(
-            f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
-            for taint in blocking_taints(id_, device.taints, rules)
-        ),
-        reason=reason,
-    )
-
-
 def model_of(device: Device) -> str:
     """What the device is, by the attribute that usually tells; empty if none does."""
-    named = {name.rpartition("/")[2]: value for name, value in sorted(device.attributes.items())}
+    named = {
+        short: value
+        for name, value in sorted(device.attributes.items())
+        if (short := name.rpartition("/")[2]) in _MODEL_NAMES
+    }
     found = (named[name].string for name in _MODEL_NAMES if name in named)
     return next(filter(None, found), "")
 

@@ -50,10 +50,12 @@ class LiveDevices:
         return self._live.outdated
 
     def _pool_rows(self, pool: PoolId) -> Iterator[DeviceRow]:
-        published: list[str] = []
-        for counted, row in self._live.devices(pool):
-            published.append(counted.id.device)
-            yield row()
+        published: set[str] = set()
+        devices = self._live.devices(pool)
+        if devices is not None:
+            for counted in devices.counted:
+                published.add(counted.device.name)
+                yield devices.row(counted)
         yield from self._live.unpublished_rows(pool, published)
 
     @property

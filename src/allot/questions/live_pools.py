@@ -6,7 +6,7 @@ again only for these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -17,10 +17,10 @@ from allot.api.identities import DeviceId, ObjectKey
 from allot.api.slices import Device, ResourceSlice
 from allot.client import resources
 from allot.client.resources import Resource
-from allot.controllers.pool_status import CountedDevice, newest_slices
+from allot.controllers.pool_status import newest_slices
 from allot.features import DEVICE_TAINT_RULES, FeatureGates
 from allot.questions.device_holders import DeviceHolders
-from allot.questions.devices import DeviceRow, pool_devices, unpublished_row
+from allot.questions.devices import DeviceRow, PoolDevices, unpublished_row
 
 POOL_KINDS: Final[tuple[Resource[Any], ...]] = (
     resources.RESOURCE_SLICES,
@@ -109,15 +109,16 @@ class LivePools:
             self._newest[pool] = newest_slices(known.values())[pool]
         return self._newest[pool]
 
-    def devices(self, pool: PoolId) -> Iterable[tuple[CountedDevice, Callable[[], DeviceRow]]]:
-        """The published devices of a pool, each with a function that makes its row."""
+    def devices(self, pool: PoolId) -> PoolDevices | None:
+        """The published devices of a pool; None if it has no slices."""
         slices = self.slices(pool)
         rules = tuple(self._rules.values())
-        return pool_devices(pool, slices, self.holders, rules) if slices else ()
+        return PoolDevices(pool, slices, self.holders, rules) if slices else None
 
-    def unpublished_rows(self, pool: PoolId, published: Iterable[str]) -> Iterator[DeviceRow]:
+    def unpublished_rows(self, pool: PoolId, published: Collection[str]) -> Iterator[DeviceRow]:
         """The rows of devices that claims hold and that are not among the published ones, by name."""
-        for device in sorted({*self.holders.ledger.taken(pool)}.difference(published)):
+        taken = self.holders.ledger.taken(pool)
+        for device in sorted(name for name in taken if name not in published):
             yield unpublished_row(DeviceId(*pool, device), self.holders)
 
     def published(self, device: DeviceId) -> tuple[ResourceSlice, Device] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from allot.allocation.pools import PoolId
 from allot.api.core import Pod
 from allot.client import resources
-from allot.client.snapshot import Snapshot
 from allot.dashboard.figures import NOT_TRIED, WAIT_WINDOW_SECONDS, FigureCounter
-from allot.testing.builders import a_claim, a_device, a_node, a_pod, a_slice, an_allocation
+from allot.testing.builders import DRIVER, a_claim, a_device, a_node, a_pod, a_slice, an_allocation
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
@@ -26,12 +26,10 @@ def pending(message: str = "") -> Pod:
 
 
 def test_devices() -> None:
-    objects = Snapshot()
-    counter = FigureCounter(objects, Clock())
+    counter = FigureCounter(Clock())
     slice_ = a_slice(a_device("a"), a_device("b"))
     claim = a_claim(allocation=an_allocation("a"))
-    objects.put(resources.RESOURCE_SLICES, slice_)
-    counter.changed(resources.RESOURCE_SLICES, None, slice_)
+    counter.publish(PoolId(DRIVER, "node-1"), (slice_,))
     counter.changed(resources.NODES, None, a_node())
 
     before = counter.now()
@@ -45,7 +43,7 @@ def test_devices() -> None:
 
 
 def test_pending_pods_by_what_the_scheduler_said() -> None:
-    counter = FigureCounter(Snapshot(), Clock())
+    counter = FigureCounter(Clock())
     said = "0/2 nodes are available: 2 cannot allocate all claims. preemption: 0/2 nodes"
 
     counter.changed(resources.PODS, None, pending())
@@ -61,7 +59,7 @@ def test_pending_pods_by_what_the_scheduler_said() -> None:
 
 def test_waits_of_the_last_minute() -> None:
     clock = Clock()
-    counter = FigureCounter(Snapshot(), clock)
+    counter = FigureCounter(clock)
     pod = a_pod().with_value("2026-01-01T00:00:00Z", "metadata", "creationTimestamp")
     clock.now = NOW + 7
 

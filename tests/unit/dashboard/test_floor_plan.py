@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allot.api.claims import ResourceClaim
+from allot.api.claims import AllocationResult, DeviceAllocationResult, ResourceClaim
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
 from allot.api.slices import Counter, CounterSet, DeviceCounterConsumption, ResourcePool
@@ -156,3 +156,59 @@ def test_what_other_objects_would_change() -> None:
 
     assert [plan.node for plan in change.pools] == ["node-3"]
     assert [floor.id_of(number).device for number, _ in change.cells] == ["c"]
+
+
+def test_many_devices_are_computed_in_parts() -> None:
+    floor = FloorPlan(DEFAULTS)
+    for number in range(5):
+        slice_ = a_slice(a_device("a"), a_device("b"), name=f"s{number}", node=f"n{number}")
+        floor.changed(resources.RESOURCE_SLICES, None, slice_)
+
+    parts = []
+    while floor.is_outdated:
+        parts.append([plan.node for plan in floor.refresh(4).pools])
+
+    assert parts == [["n0", "n1"], ["n2", "n3"], ["n4"]]
+
+
+def test_a_pool_that_changes_while_others_wait_is_computed_again() -> None:
+    floor = FloorPlan(DEFAULTS)
+    for slice_ in TWO_NODES:
+        floor.changed(resources.RESOURCE_SLICES, None, slice_)
+    floor.refresh(1)
+
+    floor.changed(resources.RESOURCE_CLAIMS, None, held("a"))
+    changes = [floor.refresh(1) for _ in range(2)]
+
+    assert [plan.node for plan in changes[0].pools] == ["node-2"]
+    assert [floor.id_of(number).device for number, _ in changes[1].cells] == ["a"]
+    assert not floor.is_outdated
+
+
+def test_slices_are_told_once_per_change() -> None:
+    told: list[tuple[str, int]] = []
+    floor = FloorPlan(DEFAULTS, lambda pool, slices: told.append((pool.pool, len(slices))))
+    (first, _), claim = TWO_NODES, held("a")
+    steps = (
+        (resources.RESOURCE_SLICES, None, first),
+        (resources.RESOURCE_CLAIMS, None, claim),
+        (resources.RESOURCE_CLAIMS, claim, None),
+        (resources.RESOURCE_SLICES, first, None),
+    )
+
+    for step in steps:
+        floor.changed(*step)
+        floor.refresh()
+
+    assert told == [("node-1", 1), ("node-1", 0)]
+
+
+def test_devices_of_one_claim_can_differ() -> None:
+    """A claim that waits for a condition on one of its devices holds the other."""
+    waiting = an_allocation("a", binding_conditions=("Ready",)).devices.results
+    results = waiting + an_allocation("b").devices.results
+    claim = a_claim(allocation=AllocationResult(DeviceAllocationResult(results)))
+
+    floor = a_floor(*TWO_NODES, claim)
+
+    assert shown(floor) == {"a": "waiting", "b": "held", "c": "free"}

@@ -15,7 +15,7 @@ def a_pool(number: int, cells: dict[int, Cell]) -> PoolPlan:
 
 def a_history(max_changes: int = 100) -> RecentHistory:
     history = RecentHistory(100.0, max_changes)
-    history.record(FloorChange(pools=(a_pool(0, {0: FREE, 1: FREE}),)), 100.0)
+    history.begin(FloorChange(pools=(a_pool(0, {0: FREE, 1: FREE}),)))
     return history
 
 

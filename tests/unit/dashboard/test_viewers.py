@@ -63,3 +63,43 @@ def test_there_is_a_limit() -> None:
     for each in open_:
         each.__exit__(None, None, None)
     assert len(viewers) == 0
+
+
+def test_changes_that_happen_while_everything_is_sent_come_after_it() -> None:
+    async def story() -> list[bytes]:
+        def parts() -> Iterator[bytes]:
+            yield b"first"
+            viewers.send("change", 1)
+            yield b"second"
+
+        viewers = Viewers(parts)
+        with viewers.viewer() as viewer:
+            messages = viewer.messages()
+            return [await anext(messages) for _ in range(3)]
+
+    assert asyncio.run(story()) == [b"first", b"second", message("change", 1)]
+
+
+def test_other_tasks_run_while_everything_is_sent() -> None:
+    async def story() -> int:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        def parts() -> Iterator[bytes]:
+            for _ in range(10):
+                yield b"part"
+
+        task = asyncio.create_task(other())
+        with Viewers(parts).viewer() as viewer:
+            messages = viewer.messages()
+            for _ in range(10):
+                await anext(messages)
+        task.cancel()
+        return turns
+
+    assert asyncio.run(story()) >= 9

@@ -12,6 +12,7 @@ the drawing. Only the visible view is.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import time
 from typing import Any, ClassVar, Final
@@ -26,11 +27,13 @@ from textual.widgets import Input
 from allot.api.identities import ObjectKey
 from allot.client import resources
 from allot.questions.devices import DeviceRow
-from allot.questions.pending import PendingCause, PendingPods
+from allot.questions.pending import PendingCause
+from allot.terminal.cause_finder import CauseFinder
+from allot.terminal.cluster_reading import OBJECT_VIEWS, ClusterReading, is_large, read_cluster
 from allot.terminal.cluster_source import ClusterSource
 from allot.terminal.detail_screens import DeviceScreen, ExplainScreen, HelpScreen, holder_of
 from allot.terminal.device_index import DeviceIndex
-from allot.terminal.explanations import Target, find_causes
+from allot.terminal.explanations import Target
 from allot.terminal.floor_plan_view import FloorPlanView
 from allot.terminal.frame_lines import (
     ALWAYS,
@@ -42,44 +45,22 @@ from allot.terminal.frame_lines import (
     tab_line,
 )
 from allot.terminal.help_text import help_lines
-from allot.terminal.listings import (
-    CAUSE_COLUMNS,
-    CLAIM_COLUMNS,
-    EVENT_COLUMNS,
-    POD_COLUMNS,
-    ClaimRow,
-    EventRow,
-    PodRow,
-    claim_rows,
-    device_columns,
-    event_rows,
-    matching_causes,
-    pod_rows,
-)
+from allot.terminal.listings import ClaimRow, PodRow, matching_causes
 from allot.terminal.row_table import RowTable
 from allot.terminal.search_query import SearchQuery
 from allot.terminal.selection_details import cause_details, details_of
 from allot.terminal.state_symbols import ASCII, BLOCKS, SymbolSet
+from allot.terminal.styles import CSS
 from allot.terminal.text_view import TextView
+from allot.terminal.views import VIEWS, views
 
 DRAW_SECONDS: Final = 0.25
 REST_FACTOR: Final = 4
 """After drawing for a second, the next drawing comes after so many at the earliest."""
 POOLS_AT_ONCE: Final = 50
-CAUSES_SECONDS: Final = 2.0
 SEARCH_SECONDS: Final = 0.15
 """After the last key a search begins."""
 EXIT_INTERRUPTED: Final = 130
-
-VIEWS: Final = {
-    "plan": "Floor plan",
-    "pending": "Pending",
-    "devices": "Devices",
-    "pods": "Pods",
-    "claims": "Claims",
-    "events": "Events",
-}
-"""By id, in the order of their number keys."""
 
 
 class TopApp(App[int]):
@@ -87,27 +68,7 @@ class TopApp(App[int]):
 
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
-    CSS = """
-    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
-    TextView, RowTable, FloorPlanView, ScrolledText {
-        background: ansi_default; color: ansi_default; scrollbar-size: 0 1; overflow-x: hidden;
-        scrollbar-gutter: stable;
-        scrollbar-background: ansi_default; scrollbar-color: ansi_bright_black;
-    }
-    #status, #tabs, #summary, #keys, #title { height: 1; scrollbar-size: 0 0; }
-    #views { height: 1fr; padding: 0 1; background: ansi_default; }
-    #views > * { height: 1fr; }
-    .ascii TextView, .ascii RowTable, .ascii FloorPlanView { scrollbar-size: 0 0; }
-    .ascii #cause { border-top: ascii ansi_bright_black; }
-    #pending RowTable { height: 2fr; }
-    #cause { height: 3fr; border-top: solid ansi_bright_black; }
-    #pending { layout: vertical; background: ansi_default; }
-    #details { height: 2; padding: 0 1; scrollbar-size: 0 0; }
-    #search { height: 1; border: none; padding: 0 1; background: ansi_default; color: ansi_default; display: none; }
-    #search:focus { border: none; }
-    #search.open { display: block; }
-    #text { height: 1fr; padding: 1 2; }
-    """
+    CSS = CSS
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(str(number), f"view('{name}')", title, show=False)
@@ -135,12 +96,13 @@ class TopApp(App[int]):
         self.view = "plan"
         self._index = DeviceIndex()
         self._query = SearchQuery()
-        self._causes = PendingPods()
-        self._causes_of: int | None = None
-        """The revision of the cluster for which causes were computed."""
+        self._causes = CauseFinder(source)
         self._drawn: tuple[object, ...] = ()
-        self._pending_pods = 0
-        self._notes: tuple[str, ...] = ()
+        self.drawings = 0
+        """How often a view was drawn."""
+        self._reading = ClusterReading()
+        self._is_wanted = asyncio.Event()
+        """Set when a view must be drawn before the next turn."""
         self._search_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -148,33 +110,7 @@ class TopApp(App[int]):
         yield TextView(ellipsis=mark, id="status")
         yield TextView(ellipsis=mark, id="tabs")
         yield TextView(ellipsis=mark, id="summary")
-        with Container(id="views"):
-            yield FloorPlanView(self.symbols, id="plan")
-            with Container(id="pending"):
-                yield RowTable[PendingCause](
-                    CAUSE_COLUMNS,
-                    lambda row: row.cause,
-                    empty="No pod is pending.",
-                    ellipsis=mark,
-                    id="causes",
-                )
-                yield TextView(wraps=True, id="cause")
-            yield RowTable[DeviceRow](
-                device_columns(self.symbols),
-                lambda row: row.id,
-                empty="No devices.",
-                ellipsis=mark,
-                id="devices",
-            )
-            yield RowTable[PodRow](
-                POD_COLUMNS, lambda row: row.key, empty="No pods.", ellipsis=mark, id="pods"
-            )
-            yield RowTable[ClaimRow](
-                CLAIM_COLUMNS, lambda row: row.key, empty="No claims.", ellipsis=mark, id="claims"
-            )
-            yield RowTable[EventRow](
-                EVENT_COLUMNS, lambda row: row.key, empty="No events.", ellipsis=mark, id="events"
-            )
+        yield Container(*views(self.symbols), id="views")
         yield TextView(ellipsis=mark, id="details")
         yield Input(placeholder="search: words, !word to exclude", id="search", compact=True)
         yield TextView(ellipsis=mark, id="keys")
@@ -186,77 +122,78 @@ class TopApp(App[int]):
         self.action_view(self.view)
         self.run_worker(self.source.run(), group="source", exit_on_error=True)
         self.run_worker(self._follow(), group="drawing")
-        self.run_worker(self._follow_causes(), group="causes")
+        self.run_worker(self._causes.run(lambda: self.view == "pending"), group="causes")
 
     # --- following the cluster ---
 
     async def _follow(self) -> None:
         while True:
             started = time.monotonic()
+            self._is_wanted.clear()
             while self.source.devices.refresh(POOLS_AT_ONCE):
                 await asyncio.sleep(0)
             try:
                 self._draw_frame()
                 if self._shown_state() != self._drawn:
-                    self._draw_view()
+                    await self._read_and_draw()
             except NoMatches:
                 return  # the application ends, its widgets are gone
-            took = time.monotonic() - started
-            await asyncio.sleep(max(DRAW_SECONDS, REST_FACTOR * took))
+            pause = max(DRAW_SECONDS, REST_FACTOR * (time.monotonic() - started))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._is_wanted.wait()
 
-    async def _follow_causes(self) -> None:
-        """Causes take long to find: in a thread, and only while they are looked at or not known yet."""
-        pause = DRAW_SECONDS
-        while True:
-            await asyncio.sleep(pause)
-            pause = DRAW_SECONDS
-            revision = self.source.revision
-            is_wanted = self.view == "pending" or self._causes_of is None
-            if self.source.is_loading or revision == self._causes_of or not is_wanted:
-                continue
-            cluster = self.source.observed()
-            started = time.monotonic()
-            try:
-                self._causes = await asyncio.to_thread(find_causes, cluster)
-            except Exception as error:  # noqa: BLE001 - shown; the other views go on
-                self._causes = PendingPods(notes=(f"{type(error).__name__}: {error}",))
-            self._causes_of = revision
-            self._drawn = ()
-            pause = max(CAUSES_SECONDS, REST_FACTOR * (time.monotonic() - started))
+    async def _read_and_draw(self) -> None:
+        state, view, query = self._shown_state(), self.view, self._query
+        cluster = self.source.observed()
+        if is_large(cluster):
+            reading = await asyncio.to_thread(read_cluster, cluster, view, query)
+        else:
+            reading = read_cluster(cluster, view, query)
+        if reading.is_of(self.view, self._query):
+            self._reading, self._drawn = reading, state
+            self._show_view()
 
     # --- drawing ---
 
     def _shown_state(self) -> tuple[object, ...]:
         """What the visible view is drawn from."""
-        return self.source.revision, self.source.devices.version, self._query, self.view
+        source = self.source
+        causes = self._causes.searches
+        return source.revision, source.devices.version, causes, self._query, self.view
 
     def _draw_view(self) -> None:
-        self._drawn = self._shown_state()
+        """Draw now; of a large cluster what is known, and the rest as soon as it is read."""
+        cluster = self.source.observed()
+        if not is_large(cluster):
+            self._drawn = self._shown_state()
+            self._reading = read_cluster(cluster, self.view, self._query)
+        else:
+            self._drawn = ()
+            self._is_wanted.set()
+            if not self._reading.is_of(self.view, self._query):
+                self._reading = self._reading._replace(view=self.view, query=self._query, rows=None)
+        self._show_view()
+
+    def _show_view(self) -> None:
+        self.drawings += 1
         self._index.update(self.source.devices.pools, self._query)
-        observed = self.source.observed()
-        self._notes = observed.notes
-        pods = observed.objects.of(resources.PODS)
-        self._pending_pods = sum(not pod.node_name and not pod.is_finished for pod in pods)
-        loading = "Reading the cluster ..." if self.source.is_loading else None
+        reading = self._reading
+        is_read = self.view not in OBJECT_VIEWS or reading.rows is not None
+        loading = None if is_read and not self.source.is_loading else "Reading the cluster ..."
         nothing = loading or (f"Nothing matches {self._search_text!r}." if self._query else None)
         match self.view:
             case "plan":
                 self.query_one(FloorPlanView).show(self._index.groups)
             case "devices":
                 self._table("devices").show(self._index.rows, nothing or "No devices.")
-            case "pods":
-                self._table("pods").show(pod_rows(observed, self._query), nothing or "No pods.")
-            case "claims":
-                rows = claim_rows(observed, self._query)
-                self._table("claims").show(rows, nothing or "No claims.")
-            case "events":
-                events = event_rows(observed, self._query)
-                why = observed.objects.unread.get(resources.CORE_EVENTS, "")
-                nothing = nothing or (f"Events cannot be read: {why}" if why else "No events.")
-                self._table("events").show(events, nothing)
+            case "pods" | "claims" | "events":
+                if self.view == "events" and reading.unread_events:
+                    nothing = nothing or f"Events cannot be read: {reading.unread_events}"
+                self._table(self.view).show(reading.rows or (), nothing or f"No {self.view}.")
             case "pending":
-                causes = matching_causes(self._causes.causes, self._query)
-                searching = "Looking for causes ..." if self._causes_of is None else None
+                causes = matching_causes(self._causes.found.causes, self._query)
+                searching = None if self._causes.is_known else "Looking for causes ..."
                 self._table("causes").show(causes, nothing or searching or "No pod is pending.")
         self._draw_frame()
         self._draw_details()
@@ -268,13 +205,13 @@ class TopApp(App[int]):
             self._index.states,
             f"{len(self._index.rows):,} match {self._search_text!r}" if self._query else "",
             plan.marks if self.view == "plan" and plan.by_namespace else None,
-            len(self._notes),
+            len(self._reading.notes),
             is_loading=self.source.is_loading,
         )
         keys = keys_of(self.view, is_overview=plan.is_overview, is_searching=bool(self._query))
         lines = {
             "#status": status_line(self.source, self.symbols, width),
-            "#tabs": tab_line(VIEWS, self.view, {"pending": self._pending_pods}, width),
+            "#tabs": tab_line(VIEWS, self.view, {"pending": self._reading.pending_pods}, width),
             "#summary": summary_line(summary, self.symbols),
             "#keys": key_line(keys, width, ALWAYS),
         }
@@ -283,7 +220,7 @@ class TopApp(App[int]):
 
     def _draw_details(self) -> None:
         if self.view == "pending":
-            lines = cause_details(self._table("causes").row, self._causes.notes)
+            lines = cause_details(self._table("causes").row, self._causes.found.notes)
             self.query_one("#cause", TextView).show(lines)
         else:
             device = self._selected_device()
@@ -420,7 +357,7 @@ class TopApp(App[int]):
 
     def action_keys(self) -> None:
         marks = tuple(self.query_one(FloorPlanView).marks)
-        self.push_screen(HelpScreen(help_lines(self.symbols, marks, self._notes)))
+        self.push_screen(HelpScreen(help_lines(self.symbols, marks, self._reading.notes)))
 
     def action_leave(self) -> None:
         self.exit(0)

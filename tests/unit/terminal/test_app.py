@@ -12,6 +12,7 @@ from allot.api.resource import DeviceTaint
 from allot.client import resources
 from allot.features import DEFAULTS
 from allot.questions.observed_cluster import ObservedCluster
+from allot.terminal import cluster_reading
 from allot.terminal.state_symbols import ASCII
 from allot.testing.builders import (
     a_claim,
@@ -96,6 +97,25 @@ def test_views(key: str, expected: list[str]) -> None:
         await shown.press(key)
         for text in expected:
             await shown.until(text)
+
+    play(scenario, *CLUSTER, *a_waiting_pod())
+
+
+def test_tables_of_a_large_cluster_are_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_reading, "MANY_OBJECTS", 0)
+
+    async def scenario(shown: Shown) -> None:
+        await shown.press("5")
+        await shown.until("default")
+        await shown.press("4")
+        await shown.until("waiting")
+        assert "2 Pending 1" in shown.lines[1]
+        shown.source.set(observed(*CLUSTER, *a_waiting_pod(), *a_waiting_pod("later")))
+        await shown.until("later")
+        await shown.press("slash", *"later")
+        await shown.until("waiting", gone=True)
+        await shown.press("enter", "5")
+        await shown.until("later")
 
     play(scenario, *CLUSTER, *a_waiting_pod())
 

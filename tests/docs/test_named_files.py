@@ -39,3 +39,24 @@ def test_lines_are_short(page: Path) -> None:
     lines = (PROJECT / page).read_text(encoding="utf-8").splitlines()
 
     assert [number for number, line in enumerate(lines, 1) if len(line) > MAX_LINE] == []
+
+
+def _parts_of(package: Path) -> Iterator[str]:
+    """The packages and public modules directly in a package, as pages name them."""
+    for part in sorted(package.iterdir()):
+        name = part.relative_to(PROJECT / "src" / "allot").as_posix()
+        if part.is_dir() and (part / "__init__.py").exists():
+            yield f"{name}/"
+        elif part.suffix == ".py" and not part.name.startswith("_"):
+            yield name
+
+
+@pytest.mark.parametrize("package", [".", "apiserver", "scheduler"])
+def test_architecture_names_all_packages(package: str) -> None:
+    page = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    parts = list(_parts_of(PROJECT / "src" / "allot" / package))
+    if package != ".":
+        parts = [part for part in parts if part.endswith("/")]
+
+    assert len(parts) > 4
+    assert [part for part in parts if f"`{part}`" not in page] == []

@@ -22,12 +22,12 @@ from allot.api.base import replace
 from allot.api.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId, ObjectKey
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.connection import connect
 from allot.client.in_process import InProcessTransport
 from allot.client.leader_election import ElectionTimes, LeaderElector
 from allot.client.resources import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
-from allot.client.retries import Backoff
 from allot.client.transport import JSON, Query, Response
 from allot.controllers.binding import (
     Attacher,

@@ -13,6 +13,7 @@ import pytest
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.connection import connect
 from allot.client.errors import ApiStatusError, ClientError, TransportError
@@ -20,7 +21,7 @@ from allot.client.in_process import InProcessTransport
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions, Scope
 from allot.client.resources import CONFIG_MAPS
-from allot.client.retries import Backoff, RetryPolicy
+from allot.client.retries import RetryPolicy
 from allot.client.transport import JSON, Query, Response, Stream, Transport
 from allot.testing.processes import ApiServerProcess
 from allot.testing.servers import TOKEN, LocalServer

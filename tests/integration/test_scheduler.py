@@ -15,13 +15,14 @@ import pytest
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import DeviceId, ObjectKey
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.connection import connect
 from allot.client.errors import ClientError
 from allot.client.in_process import InProcessTransport
 from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import EVENTS, PODS, RESOURCE_CLAIMS
-from allot.client.retries import Backoff, RetryPolicy
+from allot.client.retries import RetryPolicy
 from allot.client.transport import JSON, Query, Response, Stream, Transport
 from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import SchedulerConfiguration

@@ -14,13 +14,13 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.api.managed_fields import without_managed_fields
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
 from allot.client.object_store import Delta, IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
 from allot.client.reflector import EVENTS_AT_ONCE, Reflector, ReflectorStore
 from allot.client.resources import Resource
-from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 

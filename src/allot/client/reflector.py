@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Container, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.clock import Clock
 from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent
@@ -26,7 +27,6 @@ from allot.client.cooperative import with_pauses
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.options import Scope
 from allot.client.resources import Resource
-from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -10,25 +10,11 @@ import random
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from allot.backoff import Backoff
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 
 LONGEST_WAIT_SECONDS: Final = 60.0
 """The limit of a server's Retry-After."""
-
-
-class Backoff(NamedTuple):
-    """An exponential backoff with a limit and jitter."""
-
-    first_seconds: float = 0.05
-    most_seconds: float = 5.0
-    factor: float = 2.0
-    jitter: float = 0.5
-
-    def seconds(self, failures: int, chance: float) -> float:
-        """The wait after this number of failures; `chance` is between 0 and 1."""
-        exponent = min(max(failures - 1, 0), 64)
-        wait = min(self.first_seconds * self.factor**exponent, self.most_seconds)
-        return wait * (1 - self.jitter * chance)
 
 
 class RetryPolicy(NamedTuple):

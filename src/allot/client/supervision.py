@@ -7,13 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from allot.backoff import Backoff
 from allot.client.clock import Clock
 from allot.client.errors import log_failure
-from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 
-RESTART_BACKOFF: Final = Backoff(first_seconds=0.1, most_seconds=30.0, jitter=0.0)
+RESTART_BACKOFF: Final = Backoff(initial_seconds=0.1, max_seconds=30.0, jitter=0.0)
 READY_POLL_SECONDS: Final = 0.01
 
 

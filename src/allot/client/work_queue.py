@@ -19,15 +19,15 @@ import math
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from allot.backoff import Backoff
 from allot.client.clock import Clock, LoopClock, Timer
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
 
-FAILURE_BACKOFF: Final = Backoff(first_seconds=0.005, most_seconds=1000.0, jitter=0.0)
+FAILURE_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1000.0, jitter=0.0)
 
 
 class QueueShutDownError(Exception):

@@ -14,12 +14,12 @@ from allot.api.core import Node
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.api.slices import ResourceSlice, ResourceSliceSpec
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import Resource
-from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, run_workers
 from allot.driver.hardware import PoolKey
 from allot.driver.publishing import SliceMarks, SliceWrites, dropped_fields, plan_pool
@@ -32,7 +32,7 @@ REPAIR_SECONDS: Final = 30.0
 DROPPED_FIELDS_RETRY_SECONDS: Final = 60.0
 """How often fields and classes that the server dropped or rejected are retried: its feature gates may have changed."""
 CONFLICT_SECONDS: Final = 0.2
-FAILURES: Final = Backoff(first_seconds=0.2, most_seconds=60.0, jitter=0.0)
+FAILURES: Final = Backoff(initial_seconds=0.2, max_seconds=60.0, jitter=0.0)
 _BY_POOL: Final = "pool"
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.event_recorder import EventRecorder
@@ -19,7 +20,6 @@ from allot.client.events import NORMAL, WARNING, Recorder, reference_to
 from allot.client.informer import Informer
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS
-from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, run_workers
 from allot.kubelet.addresses import POD_NETWORK, pick_address
 from allot.kubelet.container_behaviour import container_behaviour
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 WORKERS: Final = 16
 CONFLICT_SECONDS: Final = 0.1
 """Requeue delay after a conflict; the informer normally has the newer version by then."""
-FAILURES: Final = Backoff(first_seconds=0.05, most_seconds=30.0, jitter=0.0)
+FAILURES: Final = Backoff(initial_seconds=0.05, max_seconds=30.0, jitter=0.0)
 UNRESERVED_CLAIM_GRACE_SECONDS: Final = 1.0
 """How long a missing reservation is not reported: the claim's event may arrive after the pod's."""
 STEPS_AT_ONCE: Final = 8

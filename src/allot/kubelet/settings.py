@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from allot.backoff import Backoff
+
 SIMULATED_LABEL: Final = "allot.dev/simulated"
 """Nodes with the value "true" are simulated."""
 OFFLINE: Final = "allot.dev/offline"
@@ -23,15 +25,12 @@ SIMULATE: Final = "simulate"
 class RestartBackoff(NamedTuple):
     """The backoff of container restarts: the first restart is immediate, then it grows."""
 
-    first_seconds: float = 10.0
-    most_seconds: float = 300.0
-    forgiven_after_seconds: float = 600.0
+    backoff: Backoff = Backoff(initial_seconds=10.0, max_seconds=300.0)
+    reset_after_seconds: float = 600.0
     """A container that ran this long is restarted immediately."""
 
     def seconds(self, restarts: int, ran_seconds: float) -> float:
-        if not restarts or ran_seconds >= self.forgiven_after_seconds:
-            return 0.0
-        return min(self.first_seconds * 2.0 ** min(restarts - 1, 32), self.most_seconds)
+        return 0.0 if ran_seconds >= self.reset_after_seconds else self.backoff.seconds(restarts)
 
 
 class KubeletSettings(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from allot.backoff import Backoff
 from allot.client.errors import ClientError
-from allot.client.retries import Backoff
 from allot.questions.live_cluster import LiveCluster
 from allot.questions.live_devices import LiveDevices
 from allot.questions.observed_cluster import ObservedCluster

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
+from allot.backoff import Backoff
 from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.questions.equal_pods import EqualPods, class_of
@@ -30,7 +31,6 @@ from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.explain.static_scheduler import StaticScheduler
-from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.dry_run import DryRunFilters
 from allot.scheduler.framework.durations import Durations
@@ -108,9 +108,7 @@ class SchedulingSimulator(StaticScheduler):
                 for profile in self.profiles.values()
                 for plugin in profile.plugins
             },
-            ExponentialBackoff(
-                configuration.initial_backoff_seconds, configuration.max_backoff_seconds
-            ),
+            Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
         )
         self.handlers = EventHandlers(
             self.queue, self._handle, self.profiles.__contains__, lambda: None

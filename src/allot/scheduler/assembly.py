@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from allot.api.core import Node
+from allot.backoff import Backoff
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.clock import wall_clock
@@ -25,7 +26,6 @@ from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.explain.explainer import PodExplainer
 from allot.scheduler.explain.failure_reasons import FailureReasons
-from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.scheduler.framework.handle import Handle
 from allot.scheduler.framework.metrics import SchedulerMetrics
@@ -103,9 +103,7 @@ class SchedulerProcess:
                 for profile in self.profiles.values()
                 for plugin in profile.plugins
             },
-            ExponentialBackoff(
-                configuration.initial_backoff_seconds, configuration.max_backoff_seconds
-            ),
+            Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
             lambda sub_queue, event: self.metrics.pod_queued(sub_queue.value, event),
         )
         self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)

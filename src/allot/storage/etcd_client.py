@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 import grpc
 
+from allot.backoff import Backoff
 from allot.proto import etcd_pb2 as pb
 from allot.storage.interface import StorageError, StoreFullError, StoreUnavailableError
 
 DEFAULT_PORT: Final = 2379
 MAX_REQUEST_BYTES: Final = 1536 * 1024
-FIRST_BACKOFF_SECONDS: Final = 0.02
-MAX_BACKOFF_SECONDS: Final = 2.0
+BACKOFF: Final = Backoff(initial_seconds=0.02, max_seconds=2.0)
 LATE_SECONDS: Final = 2.0
 """Grace period after gRPC's own timeout, in case gRPC does not end a call."""
 
@@ -188,7 +188,7 @@ class EtcdClient:
 
     async def retry(self, attempt: Callable[[], Awaitable[Result]], failure: str) -> Result:
         """The result of an idempotent attempt, retried on other members until the timeout."""
-        backoff = FIRST_BACKOFF_SECONDS
+        failures = 0
         said = "no answer"
         with suppress(TimeoutError):
             async with asyncio.timeout(self.timeout_seconds):
@@ -197,8 +197,8 @@ class EtcdClient:
                         return await attempt()
                     except StoreUnavailableError as error:
                         said = str(error)
-                    await asyncio.sleep(backoff)
-                    backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+                    failures += 1
+                    await asyncio.sleep(BACKOFF.seconds(failures))
         raise StoreUnavailableError(f"{failure}: {said}")
 
     async def close(self) -> None:
@@ -209,7 +209,7 @@ class EtcdClient:
         """Call until an endpoint responds, or the timeout."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_seconds
-        backoff = FIRST_BACKOFF_SECONDS
+        failures = 0
         while True:
             endpoint = self._endpoints[self._preferred]
             share_seconds = min(
@@ -225,14 +225,15 @@ class EtcdClient:
                     if error.code() in _REFUSALS:
                         raise RefusedError(said) from error
                 self._turn_from(endpoint)
-                if loop.time() + backoff >= deadline:
+                failures += 1
+                delay = BACKOFF.seconds(failures)
+                if loop.time() + delay >= deadline:
                     raise StoreUnavailableError(f"{endpoint.url}: {said}") from error
-            await asyncio.sleep(backoff)
-            backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+            await asyncio.sleep(delay)
 
     async def _ready_endpoint(self) -> Endpoint:
         """A connected endpoint: after sending to it, a lost request may have taken effect."""
-        backoff = FIRST_BACKOFF_SECONDS
+        failures = 0
         endpoint = self._endpoints[self._preferred]
         try:
             async with asyncio.timeout(self.timeout_seconds):
@@ -243,8 +244,8 @@ class EtcdClient:
                         return endpoint
                     if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
                         self._turn_from(endpoint)
-                        await asyncio.sleep(backoff)
-                        backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+                        failures += 1
+                        await asyncio.sleep(BACKOFF.seconds(failures))
                     else:
                         await endpoint.channel.wait_for_state_change(state)
         except TimeoutError:

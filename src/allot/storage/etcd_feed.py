@@ -16,8 +16,7 @@ from typing import NamedTuple
 from allot.proto import etcd_pb2 as pb
 from allot.storage.broadcast import Broadcast, HistoryPage
 from allot.storage.etcd_client import (
-    FIRST_BACKOFF_SECONDS,
-    MAX_BACKOFF_SECONDS,
+    BACKOFF,
     EtcdClient,
     RefusedError,
 )
@@ -71,7 +70,7 @@ class ChangeFeed:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        backoff = FIRST_BACKOFF_SECONDS
+        failures = 0
         level = logging.WARNING
         while True:
             start = self._next
@@ -83,10 +82,10 @@ class ChangeFeed:
             except Exception:
                 logger.exception("the watch on etcd failed, retrying")
             if self._next > start:
-                backoff = FIRST_BACKOFF_SECONDS
+                failures = 0
                 level = logging.WARNING
-            await asyncio.sleep(backoff)
-            backoff = min(backoff * 2, MAX_BACKOFF_SECONDS)
+            failures += 1
+            await asyncio.sleep(BACKOFF.seconds(failures))
 
     async def reached(self, revision: int) -> None:
         """Wait until all changes up to `revision` are published."""

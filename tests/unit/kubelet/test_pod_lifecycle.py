@@ -9,6 +9,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.api.times import written_time
+from allot.backoff import Backoff
 from allot.kubelet.pod_lifecycle import PodAddresses, PodDecision, decide
 from allot.kubelet.settings import KubeletSettings, RestartBackoff
 
@@ -352,7 +353,8 @@ def test_a_container_has_a_policy_of_its_own() -> None:
 
 def test_a_crashing_container_waits_in_crash_loop_back_off() -> None:
     life = Life(
-        {"run-seconds": "0", "exit-code": "1"}, KubeletSettings(backoff=RestartBackoff(1.0))
+        {"run-seconds": "0", "exit-code": "1"},
+        KubeletSettings(backoff=RestartBackoff(Backoff(1.0, 300.0))),
     )
 
     life.settle()

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from allot.backoff import Backoff
 from allot.client.clock import Clock
-from allot.client.retries import Backoff
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
 from allot.controllers.binding.attachments import Attachment, AttachRequest
 from allot.controllers.binding.observer import BindingObserver
@@ -24,7 +24,7 @@ class AttemptLimits(NamedTuple):
     detach_seconds: float | None = 300.0
     max_attempts: int | None = None
     """An attach fails permanently after this many attempts. None: no limit; the scheduler's timeout ends it."""
-    backoff: Backoff = Backoff(first_seconds=1.0, most_seconds=60.0, jitter=0.2)
+    backoff: Backoff = Backoff(initial_seconds=1.0, max_seconds=60.0, jitter=0.2)
     chance: Callable[[], float] = random.random
 
     def wait_seconds(self, failures: int) -> float:

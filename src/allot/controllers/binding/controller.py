@@ -19,12 +19,12 @@ from weakref import WeakValueDictionary
 
 from allot.api.claims import ResourceClaim
 from allot.api.identities import DeviceId, ObjectKey, SharedDeviceId
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, log_failure
 from allot.client.informer import Informer
 from allot.client.options import EVERYTHING, Scope
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.client.retries import Backoff
 from allot.client.work_queue import WorkQueue, run_workers
 from allot.controllers.binding.actual_state import ActualState
 from allot.controllers.binding.attacher import Attacher, AttachFailedError
@@ -51,7 +51,7 @@ from allot.controllers.binding.quarantine import Quarantine
 
 log = logging.getLogger(__name__)
 
-WRITE_BACKOFF: Final = Backoff(first_seconds=0.05, most_seconds=60.0, jitter=0.0)
+WRITE_BACKOFF: Final = Backoff(initial_seconds=0.05, max_seconds=60.0, jitter=0.0)
 CONFLICT_SECONDS: Final = 0.1
 """Requeue delay after a conflict; the informer normally has the newer version of the claim by then."""
 QUARANTINE_ATTEMPTS: Final = 3

@@ -17,8 +17,8 @@ from typing import Final
 
 import grpc
 
+from allot.backoff import Backoff
 from allot.client.clock import Clock
-from allot.client.retries import Backoff
 from allot.kubelet.dra.paths import MAX_SOCKET_PATH
 from allot.kubelet.dra.plugin import PluginIdentity, call_error, open_channel
 from allot.proto import plugin_registration_pb2
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 GET_INFO_SECONDS: Final = 1.0
 NOTIFY_SECONDS: Final = 1.0
-RETRIES: Final = Backoff(first_seconds=0.5, most_seconds=30.0, jitter=0.0)
+RETRIES: Final = Backoff(initial_seconds=0.5, max_seconds=30.0, jitter=0.0)
 
 
 class RegistrationError(Exception):

@@ -12,10 +12,10 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
+from allot.backoff import Backoff
 from allot.client.clock import Clock
-from allot.client.retries import Backoff
 
-RETRIES: Final = Backoff(first_seconds=0.5, most_seconds=10.0, jitter=0.0)
+RETRIES: Final = Backoff(initial_seconds=0.5, max_seconds=10.0, jitter=0.0)
 
 SOON_SECONDS: Final = 0.01
 

@@ -9,16 +9,16 @@ import logging
 from typing import Final
 
 from allot.api.slices import ResourceSlice
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.clock import Timer
 from allot.client.errors import ClientError
 from allot.client.options import Scope
 from allot.client.resources import Resource
-from allot.client.retries import Backoff
 
 log = logging.getLogger(__name__)
 
-RETRIES: Final = Backoff(first_seconds=1.0, most_seconds=300.0, jitter=0.0)
+RETRIES: Final = Backoff(initial_seconds=1.0, max_seconds=300.0, jitter=0.0)
 
 
 class SliceWipes:

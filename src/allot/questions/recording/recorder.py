@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
+from allot.backoff import Backoff
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.discovery import served
 from allot.client.options import EVERYTHING
 from allot.client.reflector import Reflector
 from allot.client.resources import Resource
-from allot.client.retries import Backoff
 from allot.client.snapshot import Snapshot
 from allot.questions.cluster_clone import OWNERS_FIRST, FieldReduction, configuration_of
 from allot.questions.recording.aliases import PrivateFile

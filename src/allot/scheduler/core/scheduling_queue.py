@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
+from allot.backoff import Backoff
 from allot.scheduler.core.active_queue import ActiveQueue
 from allot.scheduler.core.in_flight_events import InFlightEvents, ObservedEvent
 from allot.scheduler.core.queueing_hints import QueueingHints
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue, UnschedulablePods
-from allot.scheduler.framework.backoff import TIMEOUT_BACKOFF, ExponentialBackoff
+from allot.scheduler.framework.backoff import POD_BACKOFF, TIMEOUT_BACKOFF
 from allot.scheduler.framework.events import (
     WAITING_POD,
     Action,
@@ -62,7 +63,7 @@ class SchedulingQueue:
         sort: QueueSortPlugin,
         gates: Mapping[str, Sequence[PreEnqueuePlugin]],
         registrations: Mapping[str, Sequence[EventRegistration]],
-        backoff: ExponentialBackoff = ExponentialBackoff(),  # noqa: B008 - immutable
+        backoff: Backoff = POD_BACKOFF,
         observe: Observer = lambda *_: None,
     ) -> None:
         """`gates` are the pre-enqueue plugins by scheduler name; `registrations` the events by plugin."""
@@ -225,7 +226,7 @@ class SchedulingQueue:
         if queued.sub_queue is SubQueue.UNSCHEDULABLE:
             self._observe(SubQueue.UNSCHEDULABLE, "ScheduleAttemptFailure")
             if timed_out:
-                due = now + TIMEOUT_BACKOFF.after(queued.timeouts)
+                due = now + TIMEOUT_BACKOFF.seconds(queued.timeouts)
                 heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
 
     # --- events ---
@@ -356,7 +357,7 @@ class SchedulingQueue:
 
     def _push_backoff(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         failures = queued.errors if queued.last_failed else queued.rejections
-        due = queued.queued_at + self._backoff.after(failures)
+        due = queued.queued_at + self._backoff.seconds(failures)
         if due <= now:
             self._enqueue(queued, now, event)
             return

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from allot.client.retries import Backoff
+from allot.backoff import Backoff
 from allot.controllers.binding import (
     Attacher,
     AttachFailedError,

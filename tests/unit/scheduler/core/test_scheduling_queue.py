@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from allot.backoff import Backoff
 from allot.scheduler.core.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
-from allot.scheduler.framework.backoff import ExponentialBackoff
+from allot.scheduler.framework.backoff import POD_BACKOFF
 from allot.scheduler.framework.events import (
     NODE,
     RESOURCE_CLAIM,
@@ -52,7 +53,7 @@ def only_if_it_says_so(pod: PodInfo, old: Any, new: Any) -> Hint:
 class Desk:
     """A queue and what came to its places."""
 
-    def __init__(self, backoff: ExponentialBackoff = ExponentialBackoff()) -> None:  # noqa: B008 - immutable
+    def __init__(self, backoff: Backoff = POD_BACKOFF) -> None:
         self.door = Door()
         self.seen: list[tuple[str, str]] = []
         self.queue = SchedulingQueue(
@@ -127,7 +128,7 @@ def test_pods_that_came_at_once_keep_their_order() -> None:
 
 
 def test_a_requeued_pod_is_behind_those_that_waited() -> None:
-    desk = Desk(ExponentialBackoff(max_seconds=0))
+    desk = Desk(Backoff(1.0, 0.0))
     desk.add("a", "b", now=0.0)
     again = desk.pop(1.0)
     desk.queue.requeue(again, 1.0)
@@ -348,21 +349,7 @@ def test_a_gate_that_closes_during_backoff_does_not_hide_the_pods_behind() -> No
 
 
 def test_backoff_doubles_up_to_its_limit() -> None:
-    assert [ExponentialBackoff().after(n) for n in range(7)] == [0, 1, 2, 4, 8, 10, 10]
-
-
-@pytest.mark.parametrize(
-    ("backoff", "failures", "seconds"),
-    [
-        (ExponentialBackoff(2, 3), 1, 2),
-        (ExponentialBackoff(2, 3), 2, 3),
-        (ExponentialBackoff(5, 3), 1, 3),
-        (ExponentialBackoff(1, 0), 5, 0),
-        (ExponentialBackoff(1, 10), 10_000, 10),
-    ],
-)
-def test_backoff_as_configured(backoff: ExponentialBackoff, failures: int, seconds: float) -> None:
-    assert backoff.after(failures) == seconds
+    assert [POD_BACKOFF.seconds(n) for n in range(7)] == [0, 1, 2, 4, 8, 10, 10]
 
 
 def test_errors_wait_1_2_4_8_10_seconds() -> None:
@@ -384,7 +371,7 @@ def test_errors_wait_1_2_4_8_10_seconds() -> None:
 
 
 def test_without_a_limit_there_is_no_backoff() -> None:
-    desk = Desk(ExponentialBackoff(1, 0))
+    desk = Desk(Backoff(1, 0))
     desk.add("pod")
     desk.queue.requeue(desk.pop(), 0.0)
 
@@ -583,7 +570,7 @@ def test_a_binding_that_fails_brings_the_pod_back() -> None:
 
 
 def test_attempts_are_counted() -> None:
-    desk = Desk(ExponentialBackoff(1, 0))
+    desk = Desk(Backoff(1, 0))
     desk.add("pod")
     for _ in range(3):
         desk.queue.requeue(desk.pop(), 0.0)
@@ -772,7 +759,7 @@ def test_every_arrival_is_observed_with_its_cause() -> None:
 def test_new_pods_take_turns_with_rejected_ones() -> None:
     """A thousand pods that an event woke for nothing do not hold up one that was never tried."""
     queue = SchedulingQueue(
-        PrioritySort(), {}, {"P": [EventRegistration(NODE_ADDED)]}, ExponentialBackoff(0, 0)
+        PrioritySort(), {}, {"P": [EventRegistration(NODE_ADDED)]}, Backoff(0, 0)
     )
     for number in range(6):
         queue.add(a_pod_info(f"old-{number}"), 0.0)

@@ -8,10 +8,10 @@ from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.selectors import is_empty_selector
+from allot.backoff import Backoff
 from allot.client.errors import ClientError
 from allot.client.events import NORMAL, WARNING
 from allot.client.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES
-from allot.client.retries import Backoff
 from allot.controllers.controller import ControllerContext
 from allot.controllers.workloads.accessors import (
     is_deleting,
@@ -34,7 +34,7 @@ from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
 from allot.lru_cache import LRUCache
 
-REPLACEMENT: Final = Backoff(first_seconds=1.0, most_seconds=900.0, jitter=0.0)
+REPLACEMENT: Final = Backoff(initial_seconds=1.0, max_seconds=900.0, jitter=0.0)
 _REMEMBERED: Final = 10_000
 
 
@@ -127,7 +127,7 @@ class DaemonSetController(WorkloadController):
             self.queue.add_after(daemon_set.key, wait)
             return False
         # A pod that ran for long resets the backoff.
-        held_out = now - before.at > 2 * REPLACEMENT.most_seconds
+        held_out = now - before.at > 2 * REPLACEMENT.max_seconds
         self._attempts.put(place, _Attempts(1 if held_out else before.ends + 1, now))
         where = f"{namespace_of(pod)}/{name_of(pod)} on node {node_of(pod)}"
         if pod.phase == "Failed":

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from allot.api.core import Pod
 from allot.api.times import read_time
+from allot.backoff import Backoff
 from allot.controllers.workloads.accessors import (
     Json,
     annotations_of,
@@ -19,8 +20,7 @@ from allot.controllers.workloads.accessors import (
 from allot.controllers.workloads.conditions import conditions_of, find_condition
 
 INDEX_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
-FIRST_BACKOFF_SECONDS: Final = 10.0
-MAX_BACKOFF_SECONDS: Final = 600.0
+FAILURE_BACKOFF: Final = Backoff(initial_seconds=10.0, max_seconds=600.0)
 
 
 class PodFailureAction(Enum):
@@ -108,13 +108,6 @@ def finished_at(pod: Pod) -> datetime:
     return created_at(pod)
 
 
-def backoff_seconds(failures: int) -> float:
-    """10 s after the first failure, doubled with each further one, 10 minutes at most."""
-    if failures <= 0:
-        return 0.0
-    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), MAX_BACKOFF_SECONDS)
-
-
 def seconds_to_wait(failed: Iterable[Pod], succeeded: Iterable[Pod], now: datetime) -> float:
     """The backoff before the next pod, from the finished pods: a success resets it."""
     last_success = max(map(finished_at, succeeded), default=None)
@@ -132,7 +125,7 @@ def seconds_to_wait_for_index(failed: Pod, now: datetime) -> float:
 
 
 def _left(end: datetime, failures: int, now: datetime) -> float:
-    due = end + timedelta(seconds=backoff_seconds(failures))
+    due = end + timedelta(seconds=FAILURE_BACKOFF.seconds(failures))
     return max((due - now).total_seconds(), 0.0)
 
 

@@ -115,12 +115,12 @@ class NodeAllocations:
     def note_timeouts(self, nodes: int, now: float) -> None:
         """Record the number of nodes that timed out; they are retried with backoff."""
         self._timeouts_in_a_row = self._timeouts_in_a_row + 1 if nodes else 0
-        self._retry_at = now + TIMEOUT_BACKOFF.after(self._timeouts_in_a_row)
+        self._retry_at = now + TIMEOUT_BACKOFF.seconds(self._timeouts_in_a_row)
 
     def retry_timeouts(self, now: float) -> None:
         """Forget the nodes that timed out, if their backoff is over."""
         if self._timeouts_in_a_row and now >= self._retry_at and self.forget_timeouts():
-            self._retry_at = now + TIMEOUT_BACKOFF.after(self._timeouts_in_a_row)
+            self._retry_at = now + TIMEOUT_BACKOFF.seconds(self._timeouts_in_a_row)
 
     def forget_timeouts(self) -> int:
         """Forget the nodes that timed out; their number."""

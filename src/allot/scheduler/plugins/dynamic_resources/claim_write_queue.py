@@ -17,14 +17,14 @@ from typing import Final
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
+from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
-from allot.scheduler.framework.backoff import ExponentialBackoff
 from allot.scheduler.state.claim_tracker import version_of
 
 ATTEMPTS: Final = 8
-CONFLICT_BACKOFF: Final = ExponentialBackoff(initial_seconds=0.005, max_seconds=1.0)
+CONFLICT_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1.0)
 """From the second conflict on; the first one is retried at once."""
 
 
@@ -128,7 +128,7 @@ class ClaimWriteQueue:
                 _fail(batch, error)
                 return
             if attempt > 1:
-                await self._client.clock.sleep(CONFLICT_BACKOFF.after(attempt - 1))
+                await self._client.clock.sleep(CONFLICT_BACKOFF.seconds(attempt - 1))
             try:
                 current = await self._client.get(RESOURCE_CLAIMS, key)
             except ClientError as error:

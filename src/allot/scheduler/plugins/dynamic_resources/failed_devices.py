@@ -13,11 +13,11 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import DeviceId, SharedDeviceId
-from allot.scheduler.framework.backoff import ExponentialBackoff
+from allot.backoff import Backoff
 from allot.scheduler.state.pods import PodInfo
 
-FAILED_DEVICE_BACKOFF: Final = ExponentialBackoff(initial_seconds=30.0, max_seconds=600.0)
-HELD_DEVICE_BACKOFF: Final = ExponentialBackoff(initial_seconds=5.0, max_seconds=30.0)
+FAILED_DEVICE_BACKOFF: Final = Backoff(initial_seconds=30.0, max_seconds=600.0)
+HELD_DEVICE_BACKOFF: Final = Backoff(initial_seconds=5.0, max_seconds=30.0)
 """After the API server refused an allocation. Shorter, because another scheduler may just have been faster."""
 MAX_REMEMBERED: Final = 10_000
 """So many failures of devices for pods are remembered."""
@@ -47,7 +47,7 @@ class FailedDevices:
         self,
         pod: PodInfo,
         devices: Iterable[SharedDeviceId | DeviceId],
-        backoff: ExponentialBackoff = FAILED_DEVICE_BACKOFF,
+        backoff: Backoff = FAILED_DEVICE_BACKOFF,
     ) -> None:
         """These devices could not be bound for the pod."""
         known = self._failures.pop(pod.uid, {})
@@ -56,8 +56,8 @@ class FailedDevices:
             device = DeviceId(each.driver, each.pool, each.device)
             before = known.get(device)
             times = before.times + 1 if before is not None else 1
-            seconds = max(seconds, backoff.after(times))
-            known[device] = _Failure(times, self._now() + backoff.after(times))
+            seconds = max(seconds, backoff.seconds(times))
+            known[device] = _Failure(times, self._now() + backoff.seconds(times))
         self._failures[pod.uid] = known
         while sum(map(len, self._failures.values())) > MAX_REMEMBERED and len(self._failures) > 1:
             del self._failures[next(iter(self._failures))]

@@ -16,9 +16,9 @@ from allot.controllers.workloads.job.decision import (
     plan_pods,
 )
 from allot.controllers.workloads.job.failures import (
+    FAILURE_BACKOFF,
     INDEX_FAILURE_COUNT,
     PodFailureAction,
-    backoff_seconds,
     match_pod_failure_policy,
     seconds_to_wait,
 )
@@ -212,7 +212,7 @@ def test_indexed_pods_know_their_index() -> None:
     ("failures", "seconds"), [(0, 0), (1, 10), (2, 20), (4, 80), (7, 600), (99, 600)]
 )
 def test_waits_double(failures: int, seconds: float) -> None:
-    assert backoff_seconds(failures) == seconds
+    assert FAILURE_BACKOFF.seconds(failures) == seconds
 
 
 def test_a_success_makes_up_for_failures() -> None:

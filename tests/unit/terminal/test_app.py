@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from allot.api.claims import ResourceClaim
+from allot.api.core import Pod
 from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
 from allot.api.resource import DeviceTaint
@@ -47,7 +48,7 @@ SHARE = held(
 CLUSTER = (a_node(), a_class(), SLICE, held("gpu-1"), SHARE)
 
 
-def a_waiting_pod(name: str = "waiting") -> tuple[object, object]:
+def a_waiting_pod(name: str = "waiting") -> tuple[ResourceClaim, Pod]:
     return a_claim(name=name), a_pod(name, claims={"gpu": name})
 
 

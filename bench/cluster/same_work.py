@@ -140,7 +140,7 @@ async def write_until_killed(up: UpProcess, pods: int) -> dict[str, tuple[str, s
                     nodes[item["metadata"]["name"]] = item["spec"].get("nodeName", "")
         except ClientError:
             return  # killed
-        if len(uids) == pods // 2:
+        if len(uids) >= pods // 2 and up.process.poll() is None:
             up.kill()
 
     try:

@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 60.0
 _REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
 """Sent again if a connection that was used before turns out to be closed."""
+_ACCEPTED: Final = {"Accept": JSON, "Accept-Encoding": "gzip"}
+_UNCOMPRESSED: Final = {"Accept-Encoding": "identity"}
+"""Of streams: kube-apiserver keeps events of a compressed watch back until it has enough to compress."""
 
 
 class ConnectionLimits(NamedTuple):
@@ -132,7 +135,7 @@ class HttpTransport:
         await self._current_access()
         pool = self._streams
         assert pool is not None
-        head = self._request_head("GET", path, query, headers or {})
+        head = self._request_head("GET", path, query, _UNCOMPRESSED | dict(headers or {}))
         connection = await pool.acquire(new=True)
         try:
             try:
@@ -247,7 +250,7 @@ class HttpTransport:
         if not target.isprintable() or " " in target:
             raise ConfigError(f"{target!r} cannot be requested: it is not escaped")
         lines = "".join(
-            _header_line(name, value) for name, value in ({"Accept": JSON} | dict(headers)).items()
+            _header_line(name, value) for name, value in (_ACCEPTED | dict(headers)).items()
         )
         return f"{method} {target} HTTP/1.1\r\n{lines}".encode() + self._head
 
@@ -265,7 +268,6 @@ def _common_headers(access: ClusterAccess, server: Server | None, user_agent: st
     assert server is not None
     headers = [
         ("Host", server.authority),
-        ("Accept-Encoding", "gzip"),
         ("User-Agent", user_agent),
         *access.impersonation,
     ]

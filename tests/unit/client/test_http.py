@@ -330,6 +330,22 @@ async def test_stream_without_data() -> None:
 
 
 @in_event_loop
+async def test_a_stream_is_not_compressed() -> None:
+    """kube-apiserver keeps events of a compressed watch back until it has enough to compress."""
+    heads = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await head_of(reader))
+        writer.write(answer(b"one"))
+
+    async with talking(talk) as transport:
+        async with transport.stream("/", {"watch": "true"}) as stream:
+            assert await anext(stream.chunks) == b"one"
+        await transport.request("GET", "/")
+    assert ["Accept-Encoding: gzip" in head for head in heads] == [False, True]
+
+
+@in_event_loop
 async def test_new_credentials_after_a_refusal() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await head_of(reader):

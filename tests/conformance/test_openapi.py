@@ -33,7 +33,7 @@ WITH_BODY: Final = ("get", "put", "post", "delete", "patch")
 
 UNSERVED_URLS: Final = {
     "/watch/": "deprecated since 1.11: clients send watch=true to the list",
-    "/proxy": "nodes and pods are simulated: there is nothing to talk to",
+    "/proxy": "only refused: nodes and pods are simulated",
     "/attach": "as /proxy",
     "/exec": "as /proxy",
     "/log": "as /proxy",

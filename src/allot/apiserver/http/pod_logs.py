@@ -28,11 +28,12 @@ from allot.apiserver.registry.reading import Reader
 TEXT: Final = "text/plain"
 FOLLOW_SECONDS: Final = 1.0
 NO_PROCESSES: Final = "containers of simulated nodes run no processes"
+NO_KUBELET: Final = "kubelets of simulated nodes serve no HTTP"
 
 
-def no_connection(part: str, pod: str) -> api_errors.ApiError:
-    """The answer to exec, attach and port-forward."""
-    return api_errors.bad_request(f"{part} is not available for pod {pod}: {NO_PROCESSES}")
+def no_connection(part: str, kind: str, name: str, reason: str) -> api_errors.ApiError:
+    """The answer to exec, attach, port-forward and proxy."""
+    return api_errors.bad_request(f"{part} is not available for {kind} {name}: {reason}")
 
 
 def log_options(request: ApiRequest, now: datetime) -> LogOptions:

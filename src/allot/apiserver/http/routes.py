@@ -43,7 +43,8 @@ def find_target(path: str, served: ServedResources) -> Target | None:
             group_version = GroupVersion(group, version)
         case _:
             return None
-    if not all(rest):
+    named = rest[: rest.index(PROXY)] if PROXY in rest else rest
+    if not all(named):
         return None
     return _find(group_version, rest, served)
 
@@ -123,13 +124,15 @@ def _find(group_version: GroupVersion, rest: list[str], served: ServedResources)
             return Target(resource, version, namespace)
         case [name] if resource.has_names:
             return Target(resource, version, namespace, name)
-        case [name, part]:
+        case [name, part] | [name, "proxy" as part, *_]:
             subresource = resource.subresource(part)
             if subresource is not None:
                 return Target(resource, version, namespace, name, subresource)
     return None
 
 
+PROXY: Final = "proxy"
+"""The subresource that is followed by any path."""
 CORE: Final = GroupVersion("", "v1")
 _NAMESPACE_PARTS: Final = ("finalize", "status")
 

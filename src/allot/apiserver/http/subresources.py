@@ -20,7 +20,7 @@ from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
 from allot.apiserver.http.object_bodies import OTHER_NAMESPACE
 from allot.apiserver.http.patch_bodies import is_apply_patch
-from allot.apiserver.http.pod_logs import no_connection
+from allot.apiserver.http.pod_logs import NO_KUBELET, NO_PROCESSES, no_connection
 from allot.apiserver.http.requests import (
     ApiRequest,
     WriteOptions,
@@ -71,6 +71,14 @@ def _type_of(kind: GroupVersionKind) -> dict[str, str]:
     return {"kind": kind.kind, "apiVersion": str(kind.group_version)}
 
 
+def proxied_name(given: str) -> str | None:
+    """The name in `name`, `name:port` or `scheme:name:port`; None if it is none of these."""
+    match given.split(":"):
+        case [name] | [name, _] | ["" | "http" | "https", name, _] if name:
+            return name
+    return None
+
+
 class Subresources:
     """What can be done with parts of objects."""
 
@@ -110,9 +118,20 @@ class Subresources:
             case "attach" | "exec" | "portforward" as part:
                 key = ObjectKey(target.namespace, target.name)
                 await self._reader.get(target.resource, key, "")
-                raise no_connection(part, target.name)
+                raise no_connection(part, "pod", target.name, NO_PROCESSES)
+            case "proxy":
+                raise await self._no_proxy(target)
             case _:
                 return await self._scale(request, target, verb)
+
+    async def _no_proxy(self, target: Target) -> ApiError:
+        """The name of the object may come with a scheme and a port: `https:web:443`."""
+        kind = target.resource.kind.lower()
+        name = proxied_name(target.name)
+        if name is None:
+            raise bad_request(f'invalid {kind} request "{target.name}"')
+        await self._reader.get(target.resource, ObjectKey(target.namespace, name), "")
+        return no_connection("proxy", kind, name, NO_KUBELET if kind == "node" else NO_PROCESSES)
 
     # --- binding ---
 

@@ -44,6 +44,13 @@ CONNECTIONS: Final = tuple(
     )
 )
 """Connections to a container's process."""
+PROXY_VERBS: Final = ("create", "delete", "get", "patch", "update")
+POD_PROXY, SERVICE_PROXY, NODE_PROXY = (
+    Subresource("proxy", PROXY_VERBS, GroupVersionKind("", "v1", f"{kind}ProxyOptions"))
+    for kind in ("Pod", "Service", "Node")
+)
+"""Requests to the HTTP server of a pod, of a service's pods, or of a kubelet."""
+PROXIES: Final = (POD_PROXY, SERVICE_PROXY, NODE_PROXY)
 EPHEMERAL_CONTAINERS: Final = Subresource("ephemeralcontainers")
 RESIZE: Final = Subresource("resize")
 APPROVAL: Final = Subresource("approval")

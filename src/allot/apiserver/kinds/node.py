@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, always_written, change_each, make
-from allot.apiserver.kinds.definition import STATUS, KindDefinition
+from allot.apiserver.kinds.definition import NODE_PROXY, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, UNKNOWN, Age, Cell, Column, Table, wide
@@ -130,6 +130,6 @@ DEFINITION: Final = KindDefinition(
         ),
         _node_row,
     ),
-    subresources=(STATUS,),
+    subresources=(NODE_PROXY, STATUS),
     selectable_fields={"spec.unschedulable": "spec.unschedulable"},
 )

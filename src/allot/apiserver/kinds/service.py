@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.services import keep_addresses, service_defaults
-from allot.apiserver.kinds.definition import STATUS, KindDefinition
+from allot.apiserver.kinds.definition import SERVICE_PROXY, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
@@ -106,7 +106,7 @@ DEFINITION: Final = KindDefinition(
         ),
         _service_row,
     ),
-    subresources=(STATUS,),
+    subresources=(SERVICE_PROXY, STATUS),
     selectable_fields={"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},
     returns_deleted_in=("v1",),
 )

@@ -91,3 +91,52 @@ def test_connections(part: str, method: str) -> None:
             assert (await server.ask(method, f"{PODS}/nosuch/{part}")).code == 404
 
     asyncio.run(scenario())
+
+
+CORE = "/api/v1"
+NO_PROCESSES = "containers of simulated nodes run no processes"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (f"{PODS}/p/proxy", f"proxy is not available for pod p: {NO_PROCESSES}"),
+        (
+            f"{PODS}/https:p:8443/proxy/a//b?c=d",
+            f"proxy is not available for pod p: {NO_PROCESSES}",
+        ),
+        (f"{PODS}/a:b:c:d/proxy/", 'invalid pod request "a:b:c:d"'),
+        (
+            f"{CORE}/namespaces/default/services/web:http/proxy/",
+            f"proxy is not available for service web: {NO_PROCESSES}",
+        ),
+        (
+            f"{CORE}/nodes/n1/proxy/metrics",
+            "proxy is not available for node n1: kubelets of simulated nodes serve no HTTP",
+        ),
+    ],
+)
+def test_proxies(method: str, path: str, message: str) -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            await a_running_pod(server, "")
+            service = {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
+            await server.post(f"{CORE}/namespaces/default/services", service)
+            await server.post(f"{CORE}/nodes", {"metadata": {"name": "n1"}})
+            answer = await server.ask(method, path)
+            assert (answer.code, answer.json["message"]) == (400, message)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "path", [f"{PODS}/nosuch/proxy/", f"{CORE}/namespaces//pods/p/proxy", f"{PODS}/p/status/proxy"]
+)
+def test_proxies_of_what_is_missing(path: str) -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            await a_running_pod(server, "")
+            assert (await server.ask("GET", path)).code == 404
+
+    asyncio.run(scenario())

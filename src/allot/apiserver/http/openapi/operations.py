@@ -12,7 +12,7 @@ from allot.apiserver.http.openapi import parameters
 from allot.apiserver.http.openapi.components import PATCH, reference
 from allot.apiserver.http.openapi.custom_schemas import custom_list_name, custom_name
 from allot.apiserver.http.openapi.parameters import Parameter
-from allot.apiserver.kinds.definition import CONNECTIONS, LOG, Subresource
+from allot.apiserver.kinds.definition import CONNECTIONS, LOG, PROXIES, Subresource
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.schemas.tables import META
 from allot.apiserver.schemas.types import type_of
@@ -115,7 +115,7 @@ class _Operations:
         one = f"{collection}/{{name}}"
         yield from self._of_object(one, self._gvk, "", resource.verbs)
         for part in resource.subresources:
-            if part is LOG or part in CONNECTIONS:
+            if part is LOG or part in CONNECTIONS or part in PROXIES:
                 continue  # no objects of the API
             yield from self._of_subresource(f"{one}/{part.name}", part)
 

@@ -12,6 +12,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
 from allot.apiserver.admission.custom_resource_lifecycle import CustomResourceLifecycle
+from allot.apiserver.admission.default_storage_class import DefaultStorageClass
 from allot.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
 from allot.apiserver.admission.escalation import EscalationCheck
@@ -22,6 +23,9 @@ from allot.apiserver.admission.priority import Priority, SystemPriorityClasses
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from allot.apiserver.admission.runtime_classes import RuntimeClassAdmission
 from allot.apiserver.admission.service_accounts import ServiceAccountAdmission
+from allot.apiserver.admission.storage_object_in_use_protection import (
+    StorageObjectInUseProtection,
+)
 from allot.apiserver.admission.stored_without_effect import StoredWithoutEffectWarning
 from allot.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
@@ -104,10 +108,11 @@ class ApiServer:
         auditor: Auditor | None = None,
         client_ca: str = "",
         taints_new_nodes: bool = True,
+        protects_volumes: bool = False,
     ) -> None:
         """`client_ca` has the certificates (PEM) whose client certificates are trusted.
 
-        `taints_new_nodes`: not for servers without a controller that removes the taint.
+        `taints_new_nodes`, `protects_volumes`: for servers with controllers that remove the taint and the finalizers.
         """
         self.store = store
         self._client_ca = client_ca
@@ -137,6 +142,8 @@ class ApiServer:
                 ServiceAccountAdmission(self.caches),
                 DefaultTolerationSeconds(),
                 *([TaintNodesByCondition()] if taints_new_nodes else ()),
+                *([StorageObjectInUseProtection()] if protects_volumes else ()),
+                DefaultStorageClass(self.caches),
                 Priority(self.caches),
                 SystemPriorityClasses(),
                 RuntimeClassAdmission(self.caches),

@@ -140,6 +140,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 transfer_limits=options.transfer_limits,
                 auditor=auditor,
                 client_ca=credentials.ca_file.read_text(),
+                protects_volumes=True,
             )
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)

@@ -32,6 +32,9 @@ _OTHER_ACCOUNTS: Final = {
     "pod-garbage-collector-controller": "pod-garbage-collector",
     "daemonset-controller": "daemon-set-controller",
     "replicationcontroller-controller": "replication-controller",
+    "persistentvolume-binder-controller": "persistent-volume-binder",
+    "persistentvolumeclaim-protection-controller": "pvc-protection-controller",
+    "persistentvolume-protection-controller": "pv-protection-controller",
 }
 
 

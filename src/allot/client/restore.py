@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject, object_key
+from allot.api.volumes import PV_PROTECTION, PVC_PROTECTION
 from allot.client.apply import DEFAULT_NAMESPACE, Document, RefusedError, resource_of
 from allot.client.client import Client
 from allot.client.discovery import discover
@@ -44,8 +45,8 @@ _OWN_STATUS: Final = frozenset({"Namespace", "CustomResourceDefinition", "Resour
 _KNOWN_FINALIZERS: Final = frozenset(
     {
         "batch.kubernetes.io/job-tracking",
-        "kubernetes.io/pv-protection",
-        "kubernetes.io/pvc-protection",
+        PV_PROTECTION,
+        PVC_PROTECTION,
         "resource.kubernetes.io/delete-protection",
     }
 )

@@ -13,6 +13,7 @@ from allot.controllers.cluster_role_aggregation import ClusterRoleAggregationCon
 from allot.controllers.cron_jobs import CronJobController
 from allot.controllers.device_taint_eviction import DeviceTaintEvictionController
 from allot.controllers.disruption import DisruptionController
+from allot.controllers.ephemeral_volumes import EphemeralVolumeController
 from allot.controllers.garbage_collector import GarbageCollector
 from allot.controllers.horizontal_pod_autoscaling import HorizontalPodAutoscalerController
 from allot.controllers.manager import Factory
@@ -23,12 +24,17 @@ from allot.controllers.namespace_objects import (
 from allot.controllers.namespaces import NamespaceController
 from allot.controllers.node_lifecycle import NodeLifecycleController
 from allot.controllers.node_ttl import TtlController
+from allot.controllers.persistent_volumes import PersistentVolumeController
 from allot.controllers.pod_garbage_collection import PodGarbageCollector
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.controllers.resource_quota import ResourceQuotaController
 from allot.controllers.taint_eviction import TaintEvictionController
 from allot.controllers.ttl_after_finished import TtlAfterFinishedController
+from allot.controllers.volume_protection import (
+    PersistentVolumeClaimProtectionController,
+    PersistentVolumeProtectionController,
+)
 from allot.controllers.workloads.daemon_set import DaemonSetController
 from allot.controllers.workloads.deployment import DeploymentController
 from allot.controllers.workloads.job import JobController
@@ -72,6 +78,24 @@ _ENTRIES: Final = (
     ControllerEntry("horizontal-pod-autoscaler-controller", HorizontalPodAutoscalerController),
     ControllerEntry("disruption-controller", DisruptionController),
     ControllerEntry("clusterrole-aggregation-controller", ClusterRoleAggregationController),
+    ControllerEntry(
+        "persistentvolume-binder-controller",
+        PersistentVolumeController,
+        alias="persistentvolume-binder",
+    ),
+    ControllerEntry(
+        "ephemeral-volume-controller", EphemeralVolumeController, alias="ephemeral-volume"
+    ),
+    ControllerEntry(
+        "persistentvolumeclaim-protection-controller",
+        PersistentVolumeClaimProtectionController,
+        alias="pvc-protection",
+    ),
+    ControllerEntry(
+        "persistentvolume-protection-controller",
+        PersistentVolumeProtectionController,
+        alias="pv-protection",
+    ),
 )
 CONTROLLERS: Final[Mapping[str, ControllerEntry]] = MappingProxyType(
     {entry.name: entry for entry in _ENTRIES}

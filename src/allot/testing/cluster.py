@@ -387,6 +387,7 @@ class VirtualTimeCluster(AllotCluster):
             [StaticTokens({_TOKEN: User("admin", groups=(MASTERS,))})],
             ServiceAccountTokens(ec.generate_private_key(ec.SECP256R1())),
             clock=clock.whole_seconds,
+            protects_volumes=True,
         )
         await self._server.start()
         time = ClusterTime(clock, clock.now, clock.whole_seconds)

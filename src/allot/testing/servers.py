@@ -123,6 +123,7 @@ class LocalServer:
         auditor: Auditor | None = None,
         client_ca: str = "",
         taints_new_nodes: bool = False,
+        protects_volumes: bool = False,
     ) -> None:
         self.store = store or MemoryStore()
         admin = User("admin", groups=(MASTERS, AUTHENTICATED))
@@ -141,6 +142,7 @@ class LocalServer:
             auditor=auditor,
             client_ca=client_ca,
             taints_new_nodes=taints_new_nodes,
+            protects_volumes=protects_volumes,
         )
 
     async def __aenter__(self) -> Self:

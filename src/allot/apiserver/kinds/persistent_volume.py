@@ -6,10 +6,12 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.defaults.pods import source_defaults
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
 from allot.apiserver.printers.words import text_at
@@ -25,6 +27,25 @@ def volume_defaults(volume: Data) -> Data:
         ),
     )
     return make(volume, "status", lambda status: fill(status, phase="Pending"))
+
+
+class PersistentVolumeStrategy(RawStrategy):
+    """Persistent volumes: their status has the time of the last change of phase."""
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        new = super().prepare_create(new, request)
+        return new.with_value(written_time(request.now), "status", "lastPhaseTransitionTime")
+
+    def prepare_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> RawObject:
+        new = super().prepare_status_update(new, old, request)
+        if new.get("status", "phase") == old.get("status", "phase"):
+            moment = new.get("status", "lastPhaseTransitionTime")
+            moment = moment or old.get("status", "lastPhaseTransitionTime")
+        else:
+            moment = written_time(request.now)
+        return new.with_value(moment, "status", "lastPhaseTransitionTime") if moment else new
 
 
 def _volume_row(volume: RawObject, age: Age) -> list[Cell]:
@@ -46,7 +67,8 @@ def _volume_row(volume: RawObject, age: Age) -> list[Cell]:
 
 DEFINITION: Final = KindDefinition(
     strategy=partial(
-        RawStrategy, KindRules(validate=core_objects.validate_volume, status={"phase": "Pending"})
+        PersistentVolumeStrategy,
+        KindRules(validate=core_objects.validate_volume, status={"phase": "Pending"}),
     ),
     defaults=volume_defaults,
     table=Table(

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
+from allot.api.volumes import CLASS_ANNOTATION
 from allot.apiserver.defaults.filling import Data, change, fill, make
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
@@ -28,16 +29,13 @@ def _volume_claim_row(claim: RawObject, age: Age) -> list[Cell]:
         claim.metadata.name,
         phase(claim),
         text_at(claim, "spec", "volumeName"),
-        text_at(claim, "status", "capacity", "storage") if bound else "",
+        (text_at(claim, "status", "capacity", "storage") or "0") if bound else "",
         access_modes(claim.get("status", "accessModes", default=[])) if bound else "",
         storage_class(claim),
         or_unset(claim, "volumeAttributesClassName"),
         age(claim.metadata.creation_timestamp),
         or_unset(claim, "volumeMode"),
     ]
-
-
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _claim_warnings(claim: RawObject) -> list[str]:

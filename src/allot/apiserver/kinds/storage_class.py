@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
+from allot.api.volumes import DEFAULT_CLASS
 from allot.apiserver.defaults.filling import Data, fill
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
@@ -18,15 +19,9 @@ def storage_class_defaults(storage_class: Data) -> Data:
     return fill(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
-_DEFAULT_CLASS: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-
-
 def _storage_class_row(storage_class: RawObject, age: Age) -> list[Cell]:
     annotations = storage_class.metadata.annotations
-    is_default = any(annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    is_default = any(annotations.get(key) == "true" for key in DEFAULT_CLASS)
     return [
         storage_class.metadata.name + (" (default)" if is_default else ""),
         text_at(storage_class, "provisioner"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api.raw import RawObject
+from allot.api.volumes import CLASS_ANNOTATION
 from allot.apiserver.printers.column import UNSET
 from allot.apiserver.printers.words import joined, text_at
 
@@ -14,7 +15,6 @@ _MODES: Final = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def access_modes(modes: list[str]) -> str:
@@ -28,7 +28,7 @@ def phase(obj: RawObject) -> str:
 
 
 def storage_class(obj: RawObject) -> str:
-    annotated = obj.metadata.annotations.get(_CLASS_ANNOTATION)
+    annotated = obj.metadata.annotations.get(CLASS_ANNOTATION)
     return annotated or text_at(obj, "spec", "storageClassName")
 
 

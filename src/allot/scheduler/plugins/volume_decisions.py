@@ -11,14 +11,16 @@ from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.scheduler.framework.status import Status, unresolvable
-from allot.scheduler.state.nodes import NodeInfo
-from allot.scheduler.state.pods import PodInfo
-from allot.scheduler.state.volumes import (
+from allot.api.volumes import (
     BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
     SELECTED_NODE,
     WAIT_FOR_FIRST_CONSUMER,
+)
+from allot.scheduler.framework.status import Status, unresolvable
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.state.volumes import (
     StorageClassInfo,
     VolumeClaimInfo,
     VolumeInfo,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from allot.api.identities import ObjectKey
+from allot.api.volumes import WAIT_FOR_FIRST_CONSUMER
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import (
     NODE,
@@ -30,7 +31,6 @@ from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import (
-    WAIT_FOR_FIRST_CONSUMER,
     VolumeClaimInfo,
     VolumeInfo,
     VolumeState,

@@ -21,14 +21,9 @@ from allot.api.selectors import (
     label_selector,
     node_selection,
 )
+from allot.api.volumes import BIND_COMPLETED, CLASS_ANNOTATION, SELECTED_NODE
 from allot.scheduler.state.resources import read_amounts
 
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 

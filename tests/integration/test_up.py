@@ -154,6 +154,8 @@ def test_its_life(tmp_path: Path) -> None:
             client.call("POST", PODS, body={**POD, "metadata": {"name": "r"}})
             wait_until_running(client, "r")
             assert len(set(devices_in_use(client))) == 3
+            statuses = client.call("GET", "/api/v1/componentstatuses")["items"]
+            assert {each["conditions"][0]["status"] for each in statuses} == {"True"}
         assert set(held) < set(after_kill)
         path = allot("kubeconfig", "--data-dir", directory)
         assert Path(path.stdout.strip()) == directory / "kubeconfig"

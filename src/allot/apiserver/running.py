@@ -24,6 +24,7 @@ from allot.apiserver.auth.credentials import (
     write_kubeconfig,
 )
 from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
+from allot.apiserver.http.component_health import PROCESSES_FILE
 from allot.apiserver.http.connections import ConnectionLimits
 from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
@@ -142,6 +143,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 client_ca=credentials.ca_file.read_text(),
                 protects_volumes=True,
             )
+            server.component_checks.register_processes(options.data_dir / PROCESSES_FILE)
             await server.start()
             web = Server(server.app, credentials, limits, server.metrics)
             owners = {

@@ -21,11 +21,14 @@ from allot.cli.data_directory import (
     DRIVER_KUBECONFIG,
     KUBECONFIG,
     NODES_KUBECONFIG,
+    PROCESSES_FILE,
     SCHEDULER_KUBECONFIG,
 )
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from allot.cli.cluster_options import ClusterOptions
     from allot.client.client import Client
 
@@ -94,7 +97,9 @@ async def running_processes(
         client = connect(asked.data_dir / KUBECONFIG, user_agent="allot-up")
         stack.push_async_callback(client.close)
         await prepare(client)
-        others = [_Process(command) for command in other_commands(asked)]
+        processes = ProcessFile(asked.data_dir / PROCESSES_FILE)
+        stack.callback(processes.remove)
+        others = [_Process(command, processes) for command in other_commands(asked)]
         stack.push_async_callback(_stop_all, others)
         await asyncio.gather(*(process.start() for process in others))
         yield server.first_line.split()[3].rstrip(","), client
@@ -104,11 +109,29 @@ async def _stop_all(processes: list[_Process]) -> None:
     await asyncio.gather(*(process.stop(COMPONENT_STOP_SECONDS) for process in processes))
 
 
+class ProcessFile:
+    """Tells the API server which components are ready."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._processes: dict[str, int | None] = {}
+
+    def set(self, name: str, pid: int | None) -> None:
+        from allot.apiserver.http.component_health import write_processes
+
+        self._processes[name] = pid
+        write_processes(self._path, self._processes)
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
 class _Process:
     """A component that is restarted when it ends by itself."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, processes: ProcessFile | None = None) -> None:
         self._command = command
+        self._processes = processes
         self._keeping: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self.first_line = ""
@@ -156,5 +179,11 @@ class _Process:
             text = line.decode(errors="replace").rstrip()
             self.first_line = self.first_line or text
             if text == READY:
+                self._tell(process.pid)
                 self._is_ready.set()
+        self._tell(None)
         return await process.wait()
+
+    def _tell(self, pid: int | None) -> None:
+        if self._processes is not None:
+            self._processes.set(self._command.name, pid)

@@ -24,6 +24,8 @@ NODES_KUBECONFIG: Final = "nodes.kubeconfig"
 DRIVER_KUBECONFIG: Final = "driver.kubeconfig"
 LAST_START: Final = "up.json"
 LOG_FILE: Final = "up.log"
+PROCESSES_FILE: Final = "processes.json"
+"""Where `allot up --separate` names its processes, for ComponentStatuses."""
 _PID_FILE: Final = "up.pid"
 _DATABASE: Final = "allot.db"
 _OURS: Final = (
@@ -36,6 +38,7 @@ _OURS: Final = (
     _PID_FILE,
     LAST_START,
     LOG_FILE,
+    PROCESSES_FILE,
     _DATABASE,
 )
 _POLL_SECONDS: Final = 0.05

@@ -1,16 +1,20 @@
 """Health checks of the components of a cluster, for ComponentStatuses.
 
-A component in the same cluster tells its API server whether it is ready. Any other one is probed where
-Kubernetes' components listen by default.
+A component in the same cluster tells its API server whether it is ready. The processes of `allot up --separate` are in a
+file of the data directory. Any other component is probed where Kubernetes' components listen by default.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
+
+import msgspec
 
 PROBE_SECONDS: Final = 5.0
 MAX_ANSWER: Final = 10 * 1024
@@ -19,6 +23,8 @@ CONTROLLER_MANAGER: Final = "controller-manager"
 STORE: Final = "etcd-0"
 PORTS: Final = {CONTROLLER_MANAGER: 10257, SCHEDULER: 10259}
 """Where kube-controller-manager and kube-scheduler listen by default."""
+PROCESSES_FILE: Final = "processes.json"
+"""In the data directory."""
 PARTS: Final = {CONTROLLER_MANAGER: "controllers", SCHEDULER: "scheduler"}
 """The part of an allot cluster behind each component."""
 
@@ -43,6 +49,11 @@ class HealthChecks:
         }
         self._by_name[STORE] = store
 
+    def register_processes(self, path: Path) -> None:
+        """Use the processes that a file names from now on; components that it does not name are probed."""
+        for name, port in PORTS.items():
+            self._by_name[name] = partial(process_health, path, name, port)
+
     def register(self, name: str, check: HealthCheck) -> None:
         """Use this check of a component from now on."""
         self._by_name[name] = check
@@ -53,6 +64,39 @@ class HealthChecks:
 
     async def check(self, name: str) -> ComponentHealth:
         return await self._by_name[name]()
+
+
+async def process_health(path: Path, name: str, port: int) -> ComponentHealth:
+    """The health of a component that the file names, or else that of one which listens on the port."""
+    processes = read_processes(path)
+    if name not in processes:
+        return await probe("127.0.0.1", port)
+    pid = processes[name]
+    if pid is not None and _is_running(pid):
+        return ComponentHealth(True)
+    return ComponentHealth(False, "its process is not ready")
+
+
+def read_processes(path: Path) -> dict[str, int | None]:
+    """The processes of components, None for one that is not ready; nothing if there is no such file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, int | None])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def write_processes(path: Path, processes: Mapping[str, int | None]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(msgspec.json.encode(processes))
+    new.replace(path)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 async def probe(host: str, port: int) -> ComponentHealth:

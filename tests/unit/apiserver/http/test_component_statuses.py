@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from allot.apiserver.http.component_health import (
     SCHEDULER,
     ComponentHealth,
     probe,
+    process_health,
+    write_processes,
 )
 from allot.testing.cluster import AllotCluster
 from allot.testing.servers import LocalServer
@@ -107,3 +111,36 @@ def test_all_components_of_a_cluster_are_healthy(allot_cluster: AllotCluster) ->
         "etcd-0": "True",
         "scheduler": "True",
     }
+
+
+@pytest.mark.parametrize(
+    ("processes", "is_healthy"),
+    [
+        pytest.param({SCHEDULER: os.getpid()}, True, id="ready"),
+        pytest.param({SCHEDULER: None}, False, id="not-ready"),
+        pytest.param({SCHEDULER: 2**22 + 1}, False, id="gone"),
+        pytest.param({}, False, id="not-a-process-of-up"),
+    ],
+)
+def test_processes_of_up(
+    tmp_path: Path, processes: dict[str, int | None], is_healthy: bool
+) -> None:
+    path = tmp_path / "processes.json"
+    write_processes(path, processes)
+
+    health = asyncio.run(process_health(path, SCHEDULER, unused_port()))
+
+    assert health.is_healthy == is_healthy
+    assert ("/healthz" in health.message) == (not processes)
+
+
+def test_without_a_file_components_are_probed(tmp_path: Path) -> None:
+    health = asyncio.run(process_health(tmp_path / "none", SCHEDULER, unused_port()))
+
+    assert "connection refused" in health.message
+
+
+def unused_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

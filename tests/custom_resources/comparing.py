@@ -46,7 +46,7 @@ def _stable(value: Any) -> Any:
         kept = {
             name: _stable(item)
             for name, item in value.items()
-            if name not in _CHANGING and not (name == "continue" and not item)
+            if name not in _CHANGING
         }
         if "deletionTimestamp" in kept:
             kept["deletionTimestamp"] = "some time"

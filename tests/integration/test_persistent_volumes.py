@@ -195,6 +195,15 @@ def test_a_volume_is_chosen_with_the_node_of_the_first_pod(cluster: VirtualTimeC
             "",
             id="delete",
         ),
+        pytest.param(
+            {
+                "persistentVolumeReclaimPolicy": "Delete",
+                "hostPath": None,
+                "csi": {"driver": "disk.example.com", "volumeHandle": "h"},
+            },
+            "Released",
+            id="driver-deletes",
+        ),
         pytest.param({"persistentVolumeReclaimPolicy": "Recycle"}, "Available", id="recycle"),
     ],
 )

@@ -48,12 +48,15 @@ class Renderer:
         return len(stored.entry.value)
 
     def frame(self, meta: ListMeta) -> ListFrame:
-        """A list without its items."""
+        """A list without its items. Only lists of custom resources say that there is no next page."""
+        shown = meta.as_json()
+        if self.codec.resource.custom is not None:
+            shown = {"continue": "", **shown}
         return ListFrame(
             {
                 "kind": self.codec.resource.info.list_name,
                 "apiVersion": self._api_version,
-                "metadata": meta.as_json(),
+                "metadata": shown,
             }
         )
 

@@ -69,7 +69,7 @@ def reclaim(volume: RawObject) -> VolumeDecision:
         case "Delete":
             if volume.get("status", "phase") == FAILED:
                 return None
-            if PROVISIONED_BY in volume.metadata.annotations:
+            if PROVISIONED_BY in volume.metadata.annotations or volume.get("spec", "csi"):
                 return None  # its provisioner deletes it
             return _deletion(volume)
         case _:

@@ -18,7 +18,8 @@ from allot.client.connection import connect
 from allot.client.options import Scope
 from allot.client.resources import RESOURCE_SLICES
 from allot.conformance.catalog import all_checks
-from allot.conformance.kit import FIRST, SECOND, Kit, Limits
+from allot.conformance.kit import FIRST, SECOND, Kit
+from allot.conformance.limits import Limits
 from allot.conformance.results import CheckResult, Level, Outcome, Report
 from allot.conformance.suite import UnknownCheckError, chosen_checks, prepare_cluster, run_checks
 from allot.conformance.under_test import RunningDriver

@@ -114,7 +114,7 @@ def driver(
         raise CommandError(
             "allot conformance needs the packages grpcio and protobuf: install allot[drivers]"
         ) from error
-    from allot.conformance.kit import Limits
+    from allot.conformance.limits import Limits
     from allot.conformance.running import RunOptions, run_conformance
     from allot.conformance.suite import UnknownCheckError, chosen_checks
 

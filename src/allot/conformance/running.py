@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.apiserver.running import ServerOptions, running_server
 from allot.client.connection import connect
 from allot.conformance.catalog import Check
-from allot.conformance.kit import FIRST, Kit, Limits
+from allot.conformance.kit import FIRST, SECOND, Kit
+from allot.conformance.limits import Limits
 from allot.conformance.results import CheckResult, Report
 from allot.conformance.suite import prepare_cluster, run_checks
 from allot.conformance.under_test import DriverProcess, DriverUnderTest, RunningDriver
@@ -54,8 +55,10 @@ async def run_conformance(
     paths.create()
     if options.driver_name:
         (paths.plugins / options.driver_name).mkdir(exist_ok=True)
-    async with api_server(options) as kubeconfig:
+    async with AsyncExitStack() as stack:
+        kubeconfig = await stack.enter_async_context(api_server(options))
         client = connect(kubeconfig, user_agent="allot-conformance")
+        stack.push_async_callback(client.close)
         values = {
             "kubeconfig": str(kubeconfig),
             "node": options.node,
@@ -77,10 +80,8 @@ async def run_conformance(
             limits=options.limits,
             cdi_directory=options.cdi_directory,
         )
-        try:
-            await prepare_cluster(kit)
-            await driver.start(FIRST)
-            return await run_checks(kit, checks, tell)
-        finally:
-            await driver.stop(FIRST)
-            await client.close()
+        for instance in (FIRST, SECOND):
+            stack.push_async_callback(driver.stop, instance)
+        await prepare_cluster(kit)
+        await driver.start(FIRST)
+        return await run_checks(kit, checks, tell)

@@ -15,7 +15,8 @@ from allot.client.apply import apply
 from allot.client.errors import ClientError
 from allot.client.resources import NODES
 from allot.conformance.catalog import Check, all_checks
-from allot.conformance.kit import DEVICE_CLASS, NAMESPACE, Kit
+from allot.conformance.claims import DEVICE_CLASS, NAMESPACE
+from allot.conformance.kit import Kit
 from allot.conformance.results import (
     CheckFailedError,
     CheckResult,
@@ -105,7 +106,7 @@ async def _run_one(kit: Kit, check: Check) -> CheckResult:
     except ClientError as error:
         outcome, message = broken, f"the API server: {error}"
     await kit.clean_up()
-    if kit.driver.can_restart and kit.driver.problem(kit.instance):
+    if kit.driver.can_restart and kit.problem():
         await kit.driver.kill(kit.instance)
         await kit.driver.start(kit.instance)
     seconds = kit.client.clock.now() - started

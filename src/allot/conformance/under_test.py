@@ -108,11 +108,13 @@ class DriverProcess:
             )
 
     async def kill(self, instance: str) -> None:
-        process = self._processes.pop(instance, None)
-        if process is not None and process.poll() is None:
+        process = self._processes.get(instance)
+        if process is None:
+            return
+        if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        if process is not None:
-            await asyncio.to_thread(process.wait, STOP_SECONDS)
+        await asyncio.to_thread(process.wait, STOP_SECONDS)
+        del self._processes[instance]
 
     async def stop(self, instance: str) -> str:
         process = self._processes.get(instance)

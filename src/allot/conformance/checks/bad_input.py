@@ -10,7 +10,8 @@ from typing import Final
 import grpc
 
 from allot.conformance.catalog import check
-from allot.conformance.kit import ClaimUnderTest, Kit
+from allot.conformance.claims import ClaimUnderTest
+from allot.conformance.kit import Kit
 from allot.conformance.results import CheckFailedError, Level
 from allot.proto import dra_plugin_pb2
 from allot.proto.services import DRA_SERVICES
@@ -24,8 +25,8 @@ CANCEL_SECONDS: Final = 0.02
     "bad-input/garbage", "A message that cannot be decoded is refused, and the driver goes on", API
 )
 async def survives_garbage(kit: Kit) -> None:
-    service = DRA_SERVICES[(await kit.versions())[0]]
-    async with kit.channel() as channel:
+    service = DRA_SERVICES[(await kit.registrations.versions())[0]]
+    async with kit.calls.channel() as channel:
         for method in ("NodePrepareResources", "NodeUnprepareResources"):
             ask = channel.unary_unary(f"/{service}/{method}")
             try:
@@ -38,8 +39,8 @@ async def survives_garbage(kit: Kit) -> None:
 
 @check("bad-input/method", "An unknown method is Unimplemented, and the driver goes on", API)
 async def refuses_unknown_methods(kit: Kit) -> None:
-    service = DRA_SERVICES[(await kit.versions())[0]]
-    async with kit.channel() as channel:
+    service = DRA_SERVICES[(await kit.registrations.versions())[0]]
+    async with kit.calls.channel() as channel:
         ask = channel.unary_unary(f"/{service}/NodeConformanceKit")
         try:
             await ask(b"", timeout=kit.limits.call)
@@ -57,8 +58,8 @@ async def refuses_unknown_methods(kit: Kit) -> None:
     ROBUST,
 )
 async def survives_empty_claims(kit: Kit) -> None:
-    await kit.published()
-    await kit.refuses(ClaimUnderTest("", "", (), (), (), ""), "without name and UID")
+    await kit.slices.complete()
+    await kit.calls.refuses(ClaimUnderTest("", "", (), (), (), ""), "without name and UID")
     await kit.still_works()
 
 
@@ -68,15 +69,15 @@ async def survives_empty_claims(kit: Kit) -> None:
     ROBUST,
 )
 async def stays_in_its_directories(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
     victim = kit.paths.root / "conformance-victim.json"
     victim.write_text("{}")
     before = _files(kit.paths.root)
     for uid in ("../conformance-victim", "../../conformance-victim", str(victim)[:-5]):
         claim = ClaimUnderTest("conformance-path", uid, (), (), ())
-        await kit.refuses(claim, f"with UID {uid}")
+        await kit.calls.refuses(claim, f"with UID {uid}")
         with suppress(grpc.aio.AioRpcError):  # an error is fine
-            await kit.unprepare_all(claim)
+            await kit.calls.unprepare_all(claim)
         changed = before ^ _files(kit.paths.root)
         if changed:
             raise CheckFailedError(f"UID {uid} touched {sorted(changed)}")
@@ -95,22 +96,22 @@ async def survives_unknown_parameters(kit: Kit) -> None:
         "x": [None, {}],
     }
     opaque = {
-        "driver": kit.driver_name or (await kit.registration()).info.name,
+        "driver": kit.driver_name or (await kit.registrations.current()).info.name,
         "parameters": parameters,
     }
-    claim = await kit.claim(
-        *await kit.devices(), config=[{"source": "FromClaim", "opaque": opaque}]
+    claim = await kit.claims.create(
+        *await kit.slices.devices(), config=[{"source": "FromClaim", "opaque": opaque}]
     )
     try:
-        answers = await kit.prepare_all(claim)
+        answers = await kit.calls.prepare_all(claim)
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.UNAVAILABLE:
             raise CheckFailedError(f"the driver went away: {error.details()}") from error
     else:
         if claim.uid not in answers:
             raise CheckFailedError("there is no answer about the claim")
-    await kit.unprepare(claim)
-    await kit.delete(claim)
+    await kit.calls.unprepare(claim)
+    await kit.claims.delete(claim)
     await kit.still_works()
 
 
@@ -121,9 +122,9 @@ async def survives_unknown_parameters(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def accepts_duplicates(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    await kit.prepare(claim, claim)
-    await kit.unprepare(claim, claim)
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.prepare(claim, claim)
+    await kit.calls.unprepare(claim, claim)
 
 
 @check(
@@ -132,17 +133,17 @@ async def accepts_duplicates(kit: Kit) -> None:
     "kubelet cm/dra/plugin: calls have a deadline of 45 s",
 )
 async def survives_cancelled_calls(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    service = DRA_SERVICES[(await kit.versions())[0]]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    service = DRA_SERVICES[(await kit.registrations.versions())[0]]
     request = dra_plugin_pb2.NodePrepareResourcesRequest(claims=[claim.message()])
-    async with kit.channel() as channel:
+    async with kit.calls.channel() as channel:
         await channel.channel_ready()
         call = channel.unary_unary(f"/{service}/NodePrepareResources")(request.SerializeToString())
         await kit.client.clock.sleep(CANCEL_SECONDS)
         call.cancel()
-    await kit.prepare(claim)
-    await kit.unprepare(claim)
-    await kit.unprepare(ClaimUnderTest("claim-unknown", str(uuid.uuid4()), (), (), ()))
+    await kit.calls.prepare(claim)
+    await kit.calls.unprepare(claim)
+    await kit.calls.unprepare(ClaimUnderTest("claim-unknown", str(uuid.uuid4()), (), (), ()))
 
 
 def _files(root: Path) -> set[str]:

@@ -10,6 +10,7 @@ import grpc
 from allot.conformance.catalog import check
 from allot.conformance.kit import Kit
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
+from allot.conformance.waiting import concurrently
 from allot.kubelet.dra.plugin import open_channel
 from allot.proto import dra_health_pb2
 from allot.proto.services import HEALTH_SERVICES, node_watch_resources, stream
@@ -20,7 +21,7 @@ MAX_CLOCK_SKEW: Final = 300.0
 
 
 async def _first_message(kit: Kit, version: str) -> dra_health_pb2.NodeWatchResourcesResponse:
-    endpoint = (await kit.registration()).info.endpoint
+    endpoint = (await kit.registrations.current()).info.endpoint
     async with open_channel(endpoint) as channel:
         messages = stream(
             channel, node_watch_resources(version), dra_health_pb2.NodeWatchResourcesRequest()
@@ -38,7 +39,7 @@ async def _first_message(kit: Kit, version: str) -> dra_health_pb2.NodeWatchReso
 
 
 async def _versions(kit: Kit) -> list[str]:
-    announced = (await kit.registration()).info.supported_versions
+    announced = (await kit.registrations.current()).info.supported_versions
     found = [version for version in HEALTH_SERVICES if version in announced]
     if not found:
         raise CheckSkippedError("the driver does not announce a health stream")
@@ -47,7 +48,7 @@ async def _versions(kit: Kit) -> list[str]:
 
 @check("health/stream", "Every announced version of the health stream sends a message", API)
 async def streams(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
     for version in await _versions(kit):
         await _first_message(kit, version)
 
@@ -61,7 +62,7 @@ async def reports_devices(kit: Kit) -> None:
     versions = await _versions(kit)
     known = {
         (slice_.spec.pool.name, device.name)
-        for slice_ in await kit.published()
+        for slice_ in await kit.slices.complete()
         for device in slice_.spec.devices or ()
     }
     message = await _first_message(kit, versions[0])
@@ -89,7 +90,7 @@ async def reports_all_devices(kit: Kit) -> None:
     versions = await _versions(kit)
     missing = {
         (slice_.spec.pool.name, device.name)
-        for slice_ in await kit.published()
+        for slice_ in await kit.slices.complete()
         for device in slice_.spec.devices or ()
     }
     message = await _first_message(kit, versions[0])
@@ -105,7 +106,7 @@ async def reports_all_devices(kit: Kit) -> None:
     "kubelet cm/dra/plugin: streams are opened again",
 )
 async def streams_again(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
     version = (await _versions(kit))[0]
-    await asyncio.gather(_first_message(kit, version), _first_message(kit, version))
+    await concurrently(_first_message(kit, version), _first_message(kit, version))
     await _first_message(kit, version)

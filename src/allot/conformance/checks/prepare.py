@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Sequence
 from typing import Final
@@ -10,8 +9,11 @@ from typing import Final
 import grpc
 
 from allot.conformance.catalog import check
-from allot.conformance.kit import ClaimUnderTest, Kit, PooledDevice
+from allot.conformance.claims import ClaimUnderTest
+from allot.conformance.kit import Kit
+from allot.conformance.published_slices import PooledDevice
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
+from allot.conformance.waiting import concurrently
 from allot.kubelet.dra.cdi import QUALIFIED_NAME
 from allot.proto import dra_plugin_pb2
 from allot.proto.services import V1, V1BETA1
@@ -28,8 +30,8 @@ MANY: Final = 4
     f"{API}: Device.pool_name, device_name",
 )
 async def answers_with_devices(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    _expect_devices(claim, (await kit.prepare(claim))[claim.uid])
+    claim = await kit.claims.create(*await kit.slices.devices())
+    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -38,8 +40,8 @@ async def answers_with_devices(kit: Kit) -> None:
     f"{API}: Device.request_names",
 )
 async def prepares_several_devices(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices(2))
-    _expect_devices(claim, (await kit.prepare(claim))[claim.uid])
+    claim = await kit.claims.create(*await kit.slices.devices(2))
+    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -48,8 +50,8 @@ async def prepares_several_devices(kit: Kit) -> None:
     f"{API}: Device.request_names; KEP-4816 (prioritized list)",
 )
 async def shortens_request_names(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices(), requests=["main/sub"])
-    for device in (await kit.prepare(claim))[claim.uid]:
+    claim = await kit.claims.create(*await kit.slices.devices(), requests=["main/sub"])
+    for device in (await kit.calls.prepare(claim))[claim.uid]:
         if set(device.request_names) - {"main"}:
             raise CheckFailedError(
                 f"request names {list(device.request_names)} for the alternative main/sub; expected main"
@@ -62,8 +64,8 @@ async def shortens_request_names(kit: Kit) -> None:
     f"{API}: Device.cdi_device_ids; CDI specification",
 )
 async def has_cdi_names(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    for device in (await kit.prepare(claim))[claim.uid]:
+    claim = await kit.claims.create(*await kit.slices.devices())
+    for device in (await kit.calls.prepare(claim))[claim.uid]:
         for name in device.cdi_device_ids:
             if not QUALIFIED_NAME.fullmatch(name):
                 raise CheckFailedError(f"{name!r} is not a qualified CDI device name")
@@ -75,8 +77,8 @@ async def has_cdi_names(kit: Kit) -> None:
     "CDI specification; KEP-4381 (CDI)",
 )
 async def writes_cdi_files(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    devices = (await kit.prepare(claim))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    devices = (await kit.calls.prepare(claim))[claim.uid]
     if not any(device.cdi_device_ids for device in devices):
         raise CheckSkippedError("the driver returns no CDI devices")
     problem = kit.missing_cdi_devices(devices)
@@ -90,9 +92,9 @@ async def writes_cdi_files(kit: Kit) -> None:
     f"{KEP}: the call must be idempotent",
 )
 async def is_idempotent(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    before = (await kit.prepare(claim))[claim.uid]
-    after = (await kit.prepare(claim))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    before = (await kit.calls.prepare(claim))[claim.uid]
+    after = (await kit.calls.prepare(claim))[claim.uid]
     expect_same(before, after, "the second answer differs")
 
 
@@ -102,8 +104,8 @@ async def is_idempotent(kit: Kit) -> None:
     f"{MANAGER}: skipped or unknown claims are errors",
 )
 async def prepares_many(kit: Kit) -> None:
-    claims = [await kit.claim(each) for each in await some_devices(kit)]
-    answers = await kit.prepare(*claims)
+    claims = [await kit.claims.create(each) for each in await some_devices(kit)]
+    answers = await kit.calls.prepare(*claims)
     if set(answers) != {claim.uid for claim in claims}:
         raise CheckFailedError("there are answers about claims that were not asked for")
     for claim in claims:
@@ -113,7 +115,7 @@ async def prepares_many(kit: Kit) -> None:
 @check("prepare/empty", "A call without claims succeeds", API)
 async def accepts_nothing(kit: Kit) -> None:
     try:
-        answers = await kit.prepare_all()
+        answers = await kit.calls.prepare_all()
     except grpc.aio.AioRpcError as error:
         raise CheckFailedError(f"{error.code().name}: {error.details()}") from error
     if answers:
@@ -126,9 +128,9 @@ async def accepts_nothing(kit: Kit) -> None:
     f"{KEP}: the driver reads the claim",
 )
 async def refuses_missing_claims(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
     claim = ClaimUnderTest("claim-missing", str(uuid.uuid4()), (), (), ())
-    await kit.refuses(claim, "that does not exist")
+    await kit.calls.refuses(claim, "that does not exist")
 
 
 @check(
@@ -137,8 +139,8 @@ async def refuses_missing_claims(kit: Kit) -> None:
     "dynamic-resource-allocation/kubeletplugin: the claim got replaced",
 )
 async def refuses_replaced_claims(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    await kit.refuses(claim._replace(uid=str(uuid.uuid4())), "that was replaced")
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.refuses(claim._replace(uid=str(uuid.uuid4())), "that was replaced")
 
 
 @check(
@@ -147,9 +149,9 @@ async def refuses_replaced_claims(kit: Kit) -> None:
     "dynamic-resource-allocation/kubeletplugin: claim not allocated",
 )
 async def refuses_unallocated_claims(kit: Kit) -> None:
-    await kit.published()
-    claim = await kit.claim(allocated=False, requests=["r0"])
-    await kit.refuses(claim, "without an allocation")
+    await kit.slices.complete()
+    claim = await kit.claims.create(allocated=False, requests=["r0"])
+    await kit.calls.refuses(claim, "without an allocation")
 
 
 @check(
@@ -159,9 +161,9 @@ async def refuses_unallocated_claims(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def refuses_unknown_devices(kit: Kit) -> None:
-    (device,) = await kit.devices(is_shareable=False)
+    (device,) = await kit.slices.devices(is_shareable=False)
     unknown = device._replace(device=type(device.device)("conformance-unknown"))
-    await kit.refuses(await kit.claim(unknown), "with a device that does not exist")
+    await kit.calls.refuses(await kit.claims.create(unknown), "with a device that does not exist")
 
 
 @check(
@@ -171,14 +173,14 @@ async def refuses_unknown_devices(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def refuses_devices_in_use(kit: Kit) -> None:
-    (device,) = await kit.devices(is_shareable=False)
-    first = await kit.claim(device)
-    await kit.prepare(first)
-    await kit.allocate(first, None)  # without Unprepare, as when a node was lost
-    second = await kit.claim(device)
-    await kit.refuses(second, "whose device is prepared for another claim")
-    await kit.unprepare(first)
-    await kit.prepare(second)
+    (device,) = await kit.slices.devices(is_shareable=False)
+    first = await kit.claims.create(device)
+    await kit.calls.prepare(first)
+    await kit.claims.allocate(first, None)  # without Unprepare, as when a node was lost
+    second = await kit.claims.create(device)
+    await kit.calls.refuses(second, "whose device is prepared for another claim")
+    await kit.calls.unprepare(first)
+    await kit.calls.prepare(second)
 
 
 @check(
@@ -187,10 +189,10 @@ async def refuses_devices_in_use(kit: Kit) -> None:
     f"{API}: an error for each claim",
 )
 async def isolates_failures(kit: Kit) -> None:
-    good = await kit.claim(*await kit.devices())
-    bad = await kit.claim(allocated=False, requests=["r0"])
+    good = await kit.claims.create(*await kit.slices.devices())
+    bad = await kit.claims.create(allocated=False, requests=["r0"])
     try:
-        answers = await kit.prepare_all(bad, good)
+        answers = await kit.calls.prepare_all(bad, good)
     except grpc.aio.AioRpcError:
         pass  # allowed: the kubelet discards the whole answer, and calls again
     else:
@@ -198,7 +200,7 @@ async def isolates_failures(kit: Kit) -> None:
             raise CheckFailedError("a claim without an allocation was prepared without an error")
         if good.uid not in answers:
             raise CheckFailedError("the claim beside it has no answer")
-    await kit.prepare(good)
+    await kit.calls.prepare(good)
 
 
 @check(
@@ -213,8 +215,8 @@ async def leaves_out_other_drivers(kit: Kit) -> None:
         "pool": "other",
         "device": "conformance-other",
     }
-    claim = await kit.claim(*await kit.devices(), others=[other])
-    _expect_devices(claim, (await kit.prepare(claim))[claim.uid])
+    claim = await kit.claims.create(*await kit.slices.devices(), others=[other])
+    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -223,17 +225,17 @@ async def leaves_out_other_drivers(kit: Kit) -> None:
     f"{API}: Device.share_id; KEP-5075 (consumable capacity)",
 )
 async def prepares_shares(kit: Kit) -> None:
-    (device,) = await kit.devices(is_shareable=True)
-    if V1 not in await kit.versions():
+    (device,) = await kit.slices.devices(is_shareable=True)
+    if V1 not in await kit.registrations.versions():
         raise CheckSkippedError("only v1.DRAPlugin has share IDs")
-    claims = [await kit.claim(device), await kit.claim(device)]
-    answers = await kit.prepare(*claims, version=V1)
+    claims = [await kit.claims.create(device), await kit.claims.create(device)]
+    answers = await kit.calls.prepare(*claims, version=V1)
     for claim in claims:
         found = [each.share_id for each in answers[claim.uid]]
         if found != list(claim.share_ids):
             raise CheckFailedError(f"share IDs {found}; allocated: {list(claim.share_ids)}")
     ids = [{id_ for each in answers[claim.uid] for id_ in each.cdi_device_ids} for claim in claims]
-    await kit.unprepare(claims[0])
+    await kit.calls.unprepare(claims[0])
     problem = kit.missing_cdi_devices(answers[claims[1].uid])
     if ids[1] and problem:
         raise CheckFailedError(f"after the other share was unprepared: {problem}")
@@ -245,16 +247,16 @@ async def prepares_shares(kit: Kit) -> None:
     "KEP-5018 (admin access)",
 )
 async def grants_admin_access(kit: Kit) -> None:
-    (device,) = await kit.devices(is_shareable=False)
-    user = await kit.claim(device)
-    before = (await kit.prepare(user))[user.uid]
-    admin = await kit.claim(device, admin_access=True)
-    await kit.prepare(admin)
-    await kit.unprepare(admin)
+    (device,) = await kit.slices.devices(is_shareable=False)
+    user = await kit.claims.create(device)
+    before = (await kit.calls.prepare(user))[user.uid]
+    admin = await kit.claims.create(device, admin_access=True)
+    await kit.calls.prepare(admin)
+    await kit.calls.unprepare(admin)
     problem = kit.missing_cdi_devices(before)
     if problem:
         raise CheckFailedError(f"after the admin's claim was unprepared: {problem}")
-    expect_same(before, (await kit.prepare(user))[user.uid], "the user's claim changed")
+    expect_same(before, (await kit.calls.prepare(user))[user.uid], "the user's claim changed")
 
 
 @check(
@@ -263,8 +265,8 @@ async def grants_admin_access(kit: Kit) -> None:
     f"{MANAGER}: pods start concurrently",
 )
 async def prepares_in_parallel(kit: Kit) -> None:
-    claims = [await kit.claim(each) for each in await some_devices(kit)]
-    answers = await asyncio.gather(*(kit.prepare(claim) for claim in claims))
+    claims = [await kit.claims.create(each) for each in await some_devices(kit)]
+    answers = await concurrently(*(kit.calls.prepare(claim) for claim in claims))
     for claim, answer in zip(claims, answers, strict=True):
         _expect_devices(claim, answer[claim.uid])
         problem = kit.missing_cdi_devices(answer[claim.uid])
@@ -278,8 +280,8 @@ async def prepares_in_parallel(kit: Kit) -> None:
     f"{KEP}: the call must be idempotent",
 )
 async def prepares_one_in_parallel(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    answers = await asyncio.gather(*(kit.prepare(claim) for _ in range(MANY)))
+    claim = await kit.claims.create(*await kit.slices.devices())
+    answers = await concurrently(*(kit.calls.prepare(claim) for _ in range(MANY)))
     for answer in answers[1:]:
         expect_same(answers[0][claim.uid], answer[claim.uid], "the answers differ")
 
@@ -290,12 +292,12 @@ async def prepares_one_in_parallel(kit: Kit) -> None:
     "kubelet dra/v1beta1 api.proto",
 )
 async def agrees_in_all_versions(kit: Kit) -> None:
-    versions = await kit.versions()
+    versions = await kit.registrations.versions()
     if V1 not in versions or V1BETA1 not in versions:
         raise CheckSkippedError("the driver announces one version")
-    claim = await kit.claim(*await kit.devices())
-    first = (await kit.prepare(claim, version=V1))[claim.uid]
-    second = (await kit.prepare(claim, version=V1BETA1))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    first = (await kit.calls.prepare(claim, version=V1))[claim.uid]
+    second = (await kit.calls.prepare(claim, version=V1BETA1))[claim.uid]
     for device in first:
         device.ClearField("share_id")
     if any(device.HasField("share_id") for device in second):
@@ -307,10 +309,10 @@ async def some_devices(kit: Kit) -> list[PooledDevice]:
     """Two to four devices."""
     for count in range(MANY, 2, -1):
         try:
-            return await kit.devices(count)
+            return await kit.slices.devices(count)
         except CheckSkippedError:
             continue
-    return await kit.devices(2)
+    return await kit.slices.devices(2)
 
 
 def _expect_devices(claim: ClaimUnderTest, found: Sequence[dra_plugin_pb2.Device]) -> None:

@@ -12,7 +12,8 @@ from allot.api.slices import Device, ResourcePool, ResourceSlice, ResourceSliceS
 from allot.client.options import Scope
 from allot.client.resources import NODES, RESOURCE_SLICES
 from allot.conformance.catalog import check
-from allot.conformance.kit import Kit, all_complete
+from allot.conformance.kit import Kit
+from allot.conformance.published_slices import are_complete
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
 
 SLICES: Final = "resource.k8s.io/v1 ResourceSliceSpec"
@@ -25,7 +26,7 @@ HELPER: Final = "dynamic-resource-allocation/resourceslice"
     f"{SLICES}.pool, KEP-4381 (pools and generations)",
 )
 async def publishes(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
 
 
 @check(
@@ -36,7 +37,7 @@ async def publishes(kit: Kit) -> None:
 async def has_unique_names(kit: Kit) -> None:
     names = Counter(
         (slice_.spec.pool.name, device.name)
-        for slice_ in await kit.published()
+        for slice_ in await kit.slices.complete()
         for device in slice_.spec.devices or ()
     )
     for (pool, name), count in names.items():
@@ -51,7 +52,7 @@ async def has_unique_names(kit: Kit) -> None:
 )
 async def has_owner(kit: Kit) -> None:
     node = await kit.client.get(NODES, ObjectKey("", kit.node))
-    for slice_ in await kit.published():
+    for slice_ in await kit.slices.complete():
         owners = {owner.uid for owner in slice_.metadata.owner_references}
         if node.metadata.uid not in owners:
             raise CheckFailedError(f"slice {slice_.metadata.name} is not owned by node {kit.node}")
@@ -63,7 +64,7 @@ async def has_owner(kit: Kit) -> None:
     f"{SLICES}.sharedCounters, KEP-4815",
 )
 async def has_counters(kit: Kit) -> None:
-    slices = await kit.published()
+    slices = await kit.slices.complete()
     known = {
         (slice_.spec.pool.name, each.name)
         for slice_ in slices
@@ -84,9 +85,9 @@ async def has_counters(kit: Kit) -> None:
     f"{HELPER}: unchanged slices are not updated",
 )
 async def is_quiet(kit: Kit) -> None:
-    before = _versions(await kit.published())
+    before = _versions(await kit.slices.complete())
     await kit.client.clock.sleep(kit.limits.quiet)
-    if _versions(await kit.slices()) != before:
+    if _versions(await kit.slices.now()) != before:
         raise CheckFailedError(f"slices were written again within {kit.limits.quiet:.0f} s")
 
 
@@ -96,7 +97,7 @@ async def is_quiet(kit: Kit) -> None:
     "kubelet cm/dra: slices of a node are deleted when its kubelet starts",
 )
 async def survives_a_wipe(kit: Kit) -> None:
-    before = _devices(await kit.published())
+    before = _devices(await kit.slices.complete())
     scope = Scope(field_selector=f"spec.nodeName={kit.node},spec.driver={kit.driver_name}")
     await kit.client.delete_collection(RESOURCE_SLICES, scope)
     await _until_published(kit, before, "slices to be published again after they were deleted")
@@ -108,7 +109,7 @@ async def survives_a_wipe(kit: Kit) -> None:
     f"{HELPER}: foreign changes are undone",
 )
 async def repairs_changes(kit: Kit) -> None:
-    slices = await kit.published()
+    slices = await kit.slices.complete()
     before = _devices(slices)
     changed = next((each for each in slices if each.spec.devices), None)
     if changed is None:
@@ -125,7 +126,7 @@ async def repairs_changes(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def deletes_stale_slices(kit: Kit) -> None:
-    await kit.published()
+    await kit.slices.complete()
     name = "conformance-stale"
     stale = _foreign_slice(name, kit.driver_name, kit.node, "conformance-stale")
     await kit.client.create(RESOURCE_SLICES, stale)
@@ -145,7 +146,7 @@ async def deletes_stale_slices(kit: Kit) -> None:
     f"{HELPER}: a driver lists only its own slices; KEP-4381 (authorization)",
 )
 async def leaves_others_alone(kit: Kit) -> None:
-    before = _devices(await kit.published())
+    before = _devices(await kit.slices.complete())
     others = [
         _foreign_slice("conformance-driver", "other.conformance.example.com", kit.node, kit.node),
         _foreign_slice("conformance-node", kit.driver_name, "conformance-other", "other"),
@@ -193,7 +194,7 @@ def _devices(slices: list[ResourceSlice]) -> set[tuple[str, str]]:
 
 async def _until_published(kit: Kit, wanted: set[tuple[str, str]], what: str) -> None:
     async def is_so() -> bool:
-        found = await kit.slices()
-        return bool(found) and all_complete(found) and _devices(found) == wanted
+        found = await kit.slices.now()
+        return bool(found) and are_complete(found) and _devices(found) == wanted
 
     await kit.until(is_so, what, kit.limits.repair)

@@ -27,12 +27,12 @@ MAX_DRIVER_NAME: Final = 63
     f"{PLUGIN_REGISTRATION}, KEP-4381 (kubelet)",
 )
 async def registers(kit: Kit) -> None:
-    await kit.registration()
+    await kit.registrations.current()
 
 
 @check("registration/type", "The plugin type is DRAPlugin", PLUGIN_REGISTRATION)
 async def has_type(kit: Kit) -> None:
-    info = (await kit.registration()).info
+    info = (await kit.registrations.current()).info
     if info.type != DRA_PLUGIN_TYPE:
         raise CheckFailedError(f"the type is {info.type!r}, not {DRA_PLUGIN_TYPE!r}")
 
@@ -43,7 +43,7 @@ async def has_type(kit: Kit) -> None:
     "resource.k8s.io/v1 ResourceSliceSpec.driver",
 )
 async def has_name(kit: Kit) -> None:
-    name = (await kit.registration()).info.name
+    name = (await kit.registrations.current()).info.name
     if len(name) > MAX_DRIVER_NAME or not _SUBDOMAIN.fullmatch(name):
         raise CheckFailedError(f"{name!r} is not a DNS subdomain of at most 63 characters")
 
@@ -54,7 +54,7 @@ async def has_name(kit: Kit) -> None:
     PLUGIN_REGISTRATION,
 )
 async def has_endpoint(kit: Kit) -> None:
-    endpoint = (await kit.registration()).info.endpoint
+    endpoint = (await kit.registrations.current()).info.endpoint
     path = Path(endpoint)
     if not path.is_absolute():
         raise CheckFailedError(f"endpoint {endpoint!r} is not an absolute path")
@@ -70,8 +70,8 @@ async def has_endpoint(kit: Kit) -> None:
     f"{KUBELET_PLUGIN}, kubelet cm/dra/plugin",
 )
 async def has_versions(kit: Kit) -> None:
-    if not await kit.versions():
-        announced = list((await kit.registration()).info.supported_versions)
+    if not await kit.registrations.versions():
+        announced = list((await kit.registrations.current()).info.supported_versions)
         raise CheckFailedError(f"{announced} has none of {', '.join(DRA_SERVICES)}")
 
 
@@ -82,7 +82,7 @@ async def has_versions(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def prefers_v1(kit: Kit) -> None:
-    versions = await kit.versions()
+    versions = await kit.registrations.versions()
     if versions[:1] != [V1]:
         raise CheckFailedError(f"the kubelet would use {versions[0]}" if versions else "no version")
 
@@ -93,9 +93,9 @@ async def prefers_v1(kit: Kit) -> None:
     f"{KUBELET_PLUGIN}, kubelet dra/v1 and dra/v1beta1 api.proto",
 )
 async def serves_versions(kit: Kit) -> None:
-    for version in await kit.versions():
+    for version in await kit.registrations.versions():
         try:
-            await kit.prepare_all(version=version)
+            await kit.calls.prepare_all(version=version)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise CheckFailedError(f"{version} is announced and not implemented") from error
@@ -104,9 +104,9 @@ async def serves_versions(kit: Kit) -> None:
 
 @check("registration/notification", "NotifyRegistrationStatus is answered", PLUGIN_REGISTRATION)
 async def is_notified(kit: Kit) -> None:
-    socket = (await kit.registration()).socket
+    socket = (await kit.registrations.current()).socket
     try:
-        await kit.notify(socket)
+        await kit.registrations.notify(socket)
     except grpc.aio.AioRpcError as error:
         raise CheckFailedError(f"{error.code().name}: {error.details()}") from error
 
@@ -117,8 +117,8 @@ async def is_notified(kit: Kit) -> None:
     "KEP-4381 (kubelet restarts)",
 )
 async def has_stable_info(kit: Kit) -> None:
-    before = await kit.registration()
-    after = await kit.get_info(before.socket)
+    before = await kit.registrations.current()
+    after = await kit.registrations.get_info(before.socket)
     if after != before.info:
         raise CheckFailedError("GetInfo answered differently, or not at all, the second time")
 
@@ -129,8 +129,8 @@ async def has_stable_info(kit: Kit) -> None:
     "kubelet cm/dra/plugin: an endpoint is registered once",
 )
 async def registers_once(kit: Kit) -> None:
-    await kit.registration()
-    found = await kit.registrations()
+    await kit.registrations.current()
+    found = await kit.registrations.answering()
     if len(found) != 1:
         raise CheckFailedError(f"{len(found)} sockets answer: {[each.socket for each in found]}")
 
@@ -143,13 +143,13 @@ async def registers_once(kit: Kit) -> None:
 async def survives_refusal(kit: Kit) -> None:
     if not kit.driver.can_restart:
         raise CheckSkippedError("would disturb a driver that the kit did not start")
-    registration = await kit.registration()
+    registration = await kit.registrations.current()
     try:
-        await kit.notify(registration.socket, "refused by the conformance kit")
+        await kit.registrations.notify(registration.socket, "refused by the conformance kit")
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.UNAVAILABLE:
             raise CheckFailedError("the driver went away") from error
     await kit.client.clock.sleep(min(kit.limits.quiet, 0.5))
-    if kit.driver.problem(kit.instance):  # a driver may end, to be started again
+    if kit.problem():  # a driver may end, to be started again
         await kit.driver.start(kit.instance)
-    await kit.register()
+    await kit.registrations.register()

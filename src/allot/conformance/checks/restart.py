@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import grpc
+
 from allot.conformance.catalog import check
 from allot.conformance.checks.prepare import expect_same
-from allot.conformance.kit import ClaimUnderTest, Kit, PooledDevice
+from allot.conformance.claims import ClaimUnderTest
+from allot.conformance.kit import Kit
+from allot.conformance.published_slices import PooledDevice
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
+from allot.conformance.waiting import concurrently
 
 KEP: Final = "KEP-4381 (driver restarts)"
 HELPER: Final = "dynamic-resource-allocation/kubeletplugin"
@@ -23,7 +28,7 @@ KILL_AFTER_SECONDS: Final = (0.0, 0.005, 0.02, 0.1)
 )
 async def registers_again(kit: Kit) -> None:
     kit.needs_restart()
-    await kit.published()
+    await kit.slices.complete()
     await kit.kill_and_start()
     await kit.still_works()
 
@@ -35,10 +40,10 @@ async def registers_again(kit: Kit) -> None:
 )
 async def remembers_prepared_claims(kit: Kit) -> None:
     kit.needs_restart()
-    claim = await kit.claim(*await kit.devices())
-    before = (await kit.prepare(claim))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    before = (await kit.calls.prepare(claim))[claim.uid]
     await kit.kill_and_start()
-    after = (await kit.prepare(claim))[claim.uid]
+    after = (await kit.calls.prepare(claim))[claim.uid]
     expect_same(before, after, "the answer after the restart differs")
     problem = kit.missing_cdi_devices(after)
     if problem:
@@ -52,11 +57,11 @@ async def remembers_prepared_claims(kit: Kit) -> None:
 )
 async def unprepares_after_a_restart(kit: Kit) -> None:
     kit.needs_restart()
-    claim = await kit.claim(*await kit.devices())
-    await kit.prepare(claim)
-    await kit.delete(claim)
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.prepare(claim)
+    await kit.claims.delete(claim)
     await kit.kill_and_start()
-    await kit.unprepare(claim)
+    await kit.calls.unprepare(claim)
 
 
 @check(
@@ -67,10 +72,10 @@ async def unprepares_after_a_restart(kit: Kit) -> None:
 )
 async def cleans_up_after_a_restart(kit: Kit) -> None:
     kit.needs_restart()
-    claim = await kit.claim(*await kit.devices())
-    devices = (await kit.prepare(claim))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    devices = (await kit.calls.prepare(claim))[claim.uid]
     await kit.kill_and_start()
-    await kit.unprepare(claim)
+    await kit.calls.unprepare(claim)
     for device in devices:
         if device.cdi_device_ids and not kit.missing_cdi_devices([device]):
             raise CheckFailedError(f"CDI devices {list(device.cdi_device_ids)} still exist")
@@ -84,13 +89,13 @@ async def cleans_up_after_a_restart(kit: Kit) -> None:
 )
 async def remembers_devices_in_use(kit: Kit) -> None:
     kit.needs_restart()
-    (device,) = await kit.devices(is_shareable=False)
-    first = await kit.claim(device)
-    await kit.prepare(first)
-    await kit.allocate(first, None)
+    (device,) = await kit.slices.devices(is_shareable=False)
+    first = await kit.claims.create(device)
+    await kit.calls.prepare(first)
+    await kit.claims.allocate(first, None)
     await kit.kill_and_start()
-    second = await kit.claim(device)
-    await kit.refuses(second, "whose device is prepared for another claim")
+    second = await kit.claims.create(device)
+    await kit.calls.refuses(second, "whose device is prepared for another claim")
 
 
 @check(
@@ -100,15 +105,15 @@ async def remembers_devices_in_use(kit: Kit) -> None:
 )
 async def survives_a_crash_in_prepare(kit: Kit) -> None:
     kit.needs_restart()
-    (device,) = await kit.devices()
+    (device,) = await kit.slices.devices()
     before = _cdi_files(kit)
     for seconds in KILL_AFTER_SECONDS:
         claim = await _killed_during_prepare(kit, device, seconds)
-        problem = kit.missing_cdi_devices((await kit.prepare(claim))[claim.uid])
+        problem = kit.missing_cdi_devices((await kit.calls.prepare(claim))[claim.uid])
         if problem:
             raise CheckFailedError(problem)
-        await kit.unprepare(claim)
-        await kit.delete(claim)
+        await kit.calls.unprepare(claim)
+        await kit.claims.delete(claim)
     _expect_no_more_files(kit, before)
 
 
@@ -120,12 +125,12 @@ async def survives_a_crash_in_prepare(kit: Kit) -> None:
 )
 async def cleans_up_after_a_crash(kit: Kit) -> None:
     kit.needs_restart()
-    (device,) = await kit.devices()
+    (device,) = await kit.slices.devices()
     before = _cdi_files(kit)
     for seconds in KILL_AFTER_SECONDS:
         claim = await _killed_during_prepare(kit, device, seconds)
-        await kit.unprepare(claim)
-        await kit.delete(claim)
+        await kit.calls.unprepare(claim)
+        await kit.claims.delete(claim)
     _expect_no_more_files(kit, before)
 
 
@@ -137,10 +142,10 @@ async def cleans_up_after_a_crash(kit: Kit) -> None:
 )
 async def keeps_slices(kit: Kit) -> None:
     kit.needs_restart()
-    before = {each.metadata.uid: each.spec.pool.generation for each in await kit.published()}
+    before = {each.metadata.uid: each.spec.pool.generation for each in await kit.slices.complete()}
     await kit.kill_and_start()
     await kit.client.clock.sleep(kit.limits.quiet)
-    after = {each.metadata.uid: each.spec.pool.generation for each in await kit.published()}
+    after = {each.metadata.uid: each.spec.pool.generation for each in await kit.slices.complete()}
     if after != before:
         raise CheckFailedError("slices were deleted, created or got a new generation")
 
@@ -152,28 +157,34 @@ async def keeps_slices(kit: Kit) -> None:
 )
 async def ends_gracefully(kit: Kit) -> None:
     kit.needs_restart()
-    registration = await kit.registration()
-    before = {each.metadata.uid for each in await kit.published()}
+    registration = await kit.registrations.current()
+    before = {each.metadata.uid for each in await kit.slices.complete()}
     problem = await kit.driver.stop(kit.instance)
     try:
         if problem:
             raise CheckFailedError(problem)
         if Path(registration.socket).exists():
             raise CheckFailedError(f"the registration socket {registration.socket} is left")
-        if {each.metadata.uid for each in await kit.slices()} != before:
+        if {each.metadata.uid for each in await kit.slices.now()} != before:
             raise CheckFailedError("slices were deleted")
     finally:
         await kit.driver.start(kit.instance)
-        await kit.register()
+        await kit.registrations.register()
 
 
 async def _killed_during_prepare(kit: Kit, device: PooledDevice, seconds: float) -> ClaimUnderTest:
     """A new claim; the driver is killed that long after it was asked to prepare it, and started again."""
-    claim = await kit.claim(device)
-    task = asyncio.create_task(kit.prepare_all(claim))
-    await kit.client.clock.sleep(seconds)
-    await kit.kill_and_start()
-    await asyncio.gather(task, return_exceptions=True)
+    claim = await kit.claims.create(device)
+
+    async def prepare() -> None:
+        with suppress(grpc.aio.AioRpcError, CheckFailedError):  # the driver is killed meanwhile
+            await kit.calls.prepare_all(claim)
+
+    async def kill() -> None:
+        await kit.client.clock.sleep(seconds)
+        await kit.kill_and_start()
+
+    await concurrently(prepare(), kill())
     return claim
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Iterable
 from typing import Final
@@ -11,8 +10,10 @@ import grpc
 
 from allot.conformance.catalog import check
 from allot.conformance.checks.prepare import expect_same, some_devices
-from allot.conformance.kit import ClaimUnderTest, Kit
+from allot.conformance.claims import ClaimUnderTest
+from allot.conformance.kit import Kit
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
+from allot.conformance.waiting import concurrently
 from allot.proto import dra_plugin_pb2
 
 API: Final = "kubelet dra/v1 api.proto"
@@ -22,17 +23,17 @@ MANAGER: Final = "kubelet cm/dra/manager.go"
 
 @check("unprepare/prepared", "A prepared claim is unprepared", KEP)
 async def unprepares(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    await kit.prepare(claim)
-    await kit.unprepare(claim)
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.prepare(claim)
+    await kit.calls.unprepare(claim)
 
 
 @check("unprepare/idempotent", "Unprepare succeeds again for the same claim", f"{KEP}: idempotent")
 async def is_idempotent(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    await kit.prepare(claim)
-    await kit.unprepare(claim)
-    await kit.unprepare(claim)
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.prepare(claim)
+    await kit.calls.unprepare(claim)
+    await kit.calls.unprepare(claim)
 
 
 @check(
@@ -41,7 +42,7 @@ async def is_idempotent(kit: Kit) -> None:
     f"{KEP}: the kubelet calls it also after Prepare failed",
 )
 async def accepts_unprepared_claims(kit: Kit) -> None:
-    await kit.unprepare(await kit.claim(*await kit.devices()))
+    await kit.calls.unprepare(await kit.claims.create(*await kit.slices.devices()))
 
 
 @check(
@@ -50,8 +51,8 @@ async def accepts_unprepared_claims(kit: Kit) -> None:
     f"{MANAGER}: otherwise pods cannot be deleted",
 )
 async def accepts_unknown_claims(kit: Kit) -> None:
-    await kit.published()
-    await kit.unprepare(ClaimUnderTest("claim-unknown", str(uuid.uuid4()), (), (), ()))
+    await kit.slices.complete()
+    await kit.calls.unprepare(ClaimUnderTest("claim-unknown", str(uuid.uuid4()), (), (), ()))
 
 
 @check(
@@ -60,11 +61,11 @@ async def accepts_unknown_claims(kit: Kit) -> None:
     f"{KEP}: the claim may not exist any more",
 )
 async def unprepares_deleted_claims(kit: Kit) -> None:
-    (device,) = await kit.devices()
-    claim = await kit.claim(device)
-    devices = (await kit.prepare(claim))[claim.uid]
-    await kit.delete(claim)
-    await kit.unprepare(claim)
+    (device,) = await kit.slices.devices()
+    claim = await kit.claims.create(device)
+    devices = (await kit.calls.prepare(claim))[claim.uid]
+    await kit.claims.delete(claim)
+    await kit.calls.unprepare(claim)
     _expect_gone(kit, devices)
 
 
@@ -75,20 +76,20 @@ async def unprepares_deleted_claims(kit: Kit) -> None:
     Level.SHOULD,
 )
 async def removes_cdi_files(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    devices = (await kit.prepare(claim))[claim.uid]
+    claim = await kit.claims.create(*await kit.slices.devices())
+    devices = (await kit.calls.prepare(claim))[claim.uid]
     if not any(device.cdi_device_ids for device in devices):
         raise CheckSkippedError("the driver returns no CDI devices")
-    await kit.unprepare(claim)
+    await kit.calls.unprepare(claim)
     _expect_gone(kit, devices)
 
 
 @check("unprepare/again", "A claim can be prepared again after Unprepare", KEP)
 async def prepares_again(kit: Kit) -> None:
-    claim = await kit.claim(*await kit.devices())
-    await kit.prepare(claim)
-    await kit.unprepare(claim)
-    problem = kit.missing_cdi_devices((await kit.prepare(claim))[claim.uid])
+    claim = await kit.claims.create(*await kit.slices.devices())
+    await kit.calls.prepare(claim)
+    await kit.calls.unprepare(claim)
+    problem = kit.missing_cdi_devices((await kit.calls.prepare(claim))[claim.uid])
     if problem:
         raise CheckFailedError(problem)
 
@@ -99,19 +100,19 @@ async def prepares_again(kit: Kit) -> None:
     "KEP-4381: a claim can be deallocated and allocated again",
 )
 async def prepares_other_devices(kit: Kit) -> None:
-    first, second = await kit.devices(2, is_shareable=False)
-    claim = await kit.claim(first)
-    await kit.prepare(claim)
-    await kit.unprepare(claim)
-    await kit.allocate(claim, None)
+    first, second = await kit.slices.devices(2, is_shareable=False)
+    claim = await kit.claims.create(first)
+    await kit.calls.prepare(claim)
+    await kit.calls.unprepare(claim)
+    await kit.claims.allocate(claim, None)
     result = {
         "request": claim.requests[0],
         "driver": kit.driver_name,
         "pool": second.pool,
         "device": second.name,
     }
-    await kit.allocate(claim, {"devices": {"results": [result]}})
-    names = [device.device_name for device in (await kit.prepare(claim))[claim.uid]]
+    await kit.claims.allocate(claim, {"devices": {"results": [result]}})
+    names = [device.device_name for device in (await kit.calls.prepare(claim))[claim.uid]]
     if names != [second.name]:
         raise CheckFailedError(f"prepared {names}; allocated: {second.name}")
 
@@ -122,20 +123,20 @@ async def prepares_other_devices(kit: Kit) -> None:
     KEP,
 )
 async def frees_devices(kit: Kit) -> None:
-    (device,) = await kit.devices(is_shareable=False)
-    first = await kit.claim(device)
-    await kit.prepare(first)
-    await kit.unprepare(first)
-    await kit.delete(first)
-    second = await kit.claim(device)
-    await kit.prepare(second)
+    (device,) = await kit.slices.devices(is_shareable=False)
+    first = await kit.claims.create(device)
+    await kit.calls.prepare(first)
+    await kit.calls.unprepare(first)
+    await kit.claims.delete(first)
+    second = await kit.claims.create(device)
+    await kit.calls.prepare(second)
 
 
 @check("unprepare/many", "Several claims in one call: one answer for each", f"{MANAGER}")
 async def unprepares_many(kit: Kit) -> None:
-    claims = [await kit.claim(each) for each in await some_devices(kit)]
-    await kit.prepare(*claims)
-    answers = await kit.unprepare_all(*claims)
+    claims = [await kit.claims.create(each) for each in await some_devices(kit)]
+    await kit.calls.prepare(*claims)
+    answers = await kit.calls.unprepare_all(*claims)
     if set(answers) != {claim.uid for claim in claims}:
         raise CheckFailedError(f"{len(answers)} answers about {len(claims)} claims")
     for answer in answers.values():
@@ -146,7 +147,7 @@ async def unprepares_many(kit: Kit) -> None:
 @check("unprepare/empty", "A call without claims succeeds", API)
 async def accepts_nothing(kit: Kit) -> None:
     try:
-        await kit.unprepare_all()
+        await kit.calls.unprepare_all()
     except grpc.aio.AioRpcError as error:
         raise CheckFailedError(f"{error.code().name}: {error.details()}") from error
 
@@ -157,13 +158,13 @@ async def accepts_nothing(kit: Kit) -> None:
     f"{KEP}",
 )
 async def leaves_others_alone(kit: Kit) -> None:
-    first, second = [await kit.claim(each) for each in await kit.devices(2)]
-    before = (await kit.prepare(first, second))[second.uid]
-    await kit.unprepare(first)
+    first, second = [await kit.claims.create(each) for each in await kit.slices.devices(2)]
+    before = (await kit.calls.prepare(first, second))[second.uid]
+    await kit.calls.unprepare(first)
     problem = kit.missing_cdi_devices(before)
     if problem:
         raise CheckFailedError(problem)
-    expect_same(before, (await kit.prepare(second))[second.uid], "the other claim changed")
+    expect_same(before, (await kit.calls.prepare(second))[second.uid], "the other claim changed")
 
 
 @check(
@@ -172,9 +173,14 @@ async def leaves_others_alone(kit: Kit) -> None:
     f"{MANAGER}: pods start and end concurrently",
 )
 async def works_in_parallel(kit: Kit) -> None:
-    first, second = [await kit.claim(each) for each in await kit.devices(2)]
-    await kit.prepare(first)
-    answers, _ = await asyncio.gather(kit.prepare(second), kit.unprepare(first))
+    first, second = [await kit.claims.create(each) for each in await kit.slices.devices(2)]
+    await kit.calls.prepare(first)
+    answers: dict[str, list[dra_plugin_pb2.Device]] = {}
+
+    async def prepare() -> None:
+        answers.update(await kit.calls.prepare(second))
+
+    await concurrently(prepare(), kit.calls.unprepare(first))
     problem = kit.missing_cdi_devices(answers[second.uid])
     if problem:
         raise CheckFailedError(problem)

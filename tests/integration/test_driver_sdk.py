@@ -594,3 +594,25 @@ def test_metadata_may_come_after_prepare(site: Site) -> None:
     assert plugin.prepared_claims() == ()
     assert list((plugin.paths.directory / "dra-device-metadata").glob("*")) == []
     site.cluster.run(plugin.stop())
+
+
+def test_a_driver_that_cannot_start_leaves_nothing(site: Site) -> None:
+    """Its second socket cannot be opened: the first is closed again, and its sockets and tasks are gone."""
+    site.add_node("half")
+    paths = site.paths("half")
+    driver = RecordingDriver("half.example.com")
+
+    async def start() -> KubeletPlugin:
+        options = PluginOptions(kubelet_directory=paths.root, cdi_directory=paths.cdi)
+        plugin = KubeletPlugin(driver, site.cluster.client, "half", options)
+        before = asyncio.all_tasks()
+        plugin.paths.registration.mkdir()
+        with pytest.raises(OSError, match="directory"):
+            await plugin.start()
+        assert asyncio.all_tasks() == before
+        plugin.paths.registration.rmdir()
+        return plugin
+
+    plugin = site.cluster.run(start())
+    assert not plugin.paths.endpoint.exists()
+    assert not plugin.paths.registration.exists()

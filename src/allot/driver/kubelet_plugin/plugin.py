@@ -142,7 +142,13 @@ class KubeletPlugin:
 
     async def start(self) -> None:
         """Serve and publish. Raises `MissingExtraError` if packages are missing."""
-        sockets_type = _sockets_type()
+        try:
+            await self._start(_sockets_type())
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self, sockets_type: type[PluginSockets]) -> None:
         self.paths.directory.mkdir(parents=True, exist_ok=True)
         self.refresh()
         checkpoint = DriverCheckpoint(self.paths.directory, boot_id())

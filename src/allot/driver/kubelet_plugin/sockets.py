@@ -78,12 +78,12 @@ class PluginSockets:
 
     async def stop(self) -> None:
         """No new calls; those in progress end."""
-        self._paths.registration.unlink(missing_ok=True)
+        _remove(self._paths.registration)
         if self._registration is not None:
             await self._registration.stop(None)
         if self._dra is not None:
             await self._dra.stop(STOP_SECONDS)
-        self._paths.endpoint.unlink(missing_ok=True)
+        _remove(self._paths.endpoint)
 
     def _dra_handlers(self) -> list[Handler]:
         handlers = [
@@ -168,13 +168,24 @@ class PluginSockets:
             )
 
 
+def _remove(socket: Path) -> None:
+    try:
+        socket.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("%s cannot be removed: %s", socket, error.strerror)
+
+
 async def _listen(socket: Path, handlers: Iterable[Handler]) -> grpc.aio.Server:
     socket.parent.mkdir(parents=True, exist_ok=True)
     socket.unlink(missing_ok=True)  # of a process that crashed
     server = grpc.aio.server()
     serve(server, handlers)
-    server.add_insecure_port(f"unix:{socket}")
-    await server.start()
+    try:
+        server.add_insecure_port(f"unix:{socket}")
+        await server.start()
+    except BaseException:
+        await server.stop(None)
+        raise
     return server
 
 

@@ -115,30 +115,7 @@ class FakeDriver:
 
     async def publish(self, node: str, devices: int = 4, **device: Any) -> None:
         """Publish the slice of this node, which owns it."""
-        owner = (await self.client.get(NODES, ObjectKey("", node))).metadata
-        slice_ = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceSlice",
-            "metadata": {
-                "name": slice_name(self.name, node),
-                "ownerReferences": [
-                    {
-                        "apiVersion": "v1",
-                        "kind": "Node",
-                        "name": owner.name,
-                        "uid": owner.uid,
-                        "controller": True,
-                    }
-                ],
-            },
-            "spec": {
-                "driver": self.name,
-                "nodeName": node,
-                "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-                "devices": [{"name": f"dev-{i}", **device} for i in range(devices)],
-            },
-        }
-        await apply(self.client, [slice_])
+        await publish_slice(self.client, self.name, node, devices, **device)
 
     # --- calls ---
 
@@ -229,6 +206,36 @@ class FakeDriver:
             yield dra_health_pb2.NodeWatchResourcesResponse(devices=devices)
 
 
+async def publish_slice(
+    client: Client, driver: str, node: str, devices: int = 4, **device: Any
+) -> None:
+    """A slice that belongs to the node."""
+    owner = (await client.get(NODES, ObjectKey("", node))).metadata
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {
+            "name": f"{node}-{driver.partition('.')[0]}",
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Node",
+                    "name": owner.name,
+                    "uid": owner.uid,
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": {
+            "driver": driver,
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"dev-{i}", **device} for i in range(devices)],
+        },
+    }
+    await apply(client, [slice_])
+
+
 def device_class(name: str, driver: str, **spec: Any) -> dict[str, Any]:
     selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
     return {
@@ -237,7 +244,3 @@ def device_class(name: str, driver: str, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"selectors": [selector], **spec},
     }
-
-
-def slice_name(driver: str, node: str) -> str:
-    return f"{node}-{driver.partition('.')[0]}"

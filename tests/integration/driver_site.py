@@ -22,7 +22,9 @@ class Site:
     def __init__(self, cluster: RealTimeCluster, plugin_dir: Path) -> None:
         self.cluster = cluster
         self.plugin_dir = plugin_dir
-        self._drivers: list[FakeDriver] = []
+        self.driver_type: Any = FakeDriver
+        """Of the drivers that `driver` makes. SdkDriver has the same handles."""
+        self._drivers: list[Any] = []
 
     # --- set up ---
 
@@ -55,17 +57,17 @@ class Site:
             }
         )
 
-    def driver(self, name: str, node: str, **options: Any) -> FakeDriver:
+    def driver(self, name: str, node: str, **options: Any) -> Any:
         """A driver that has not started."""
 
-        async def made() -> FakeDriver:
-            return FakeDriver(name, self.cluster.client, self.paths(node), **options)
+        async def made() -> Any:
+            return self.driver_type(name, self.cluster.client, self.paths(node), **options)
 
         driver = self.cluster.run(made())
         self._drivers.append(driver)
         return driver
 
-    def start(self, driver: FakeDriver, node: str, devices: int = 4, **device: Any) -> FakeDriver:
+    def start(self, driver: Any, node: str, devices: int = 4, **device: Any) -> Any:
         """Start a driver; it is registered, and its devices and class are published."""
         self.cluster.run(driver.start())
         self.until(lambda: (True, "") in driver.statuses, f"{driver.name} to be registered")
@@ -84,6 +86,14 @@ class Site:
             self.cluster.run(driver.stop())
 
     # --- look ---
+
+    def slice_uids(self, driver: str, node: str) -> set[str]:
+        """Of the driver's slices of the node."""
+        return {
+            each["metadata"]["uid"]
+            for each in self.cluster.list("ResourceSlice")
+            if (each["spec"]["driver"], each["spec"].get("nodeName")) == (driver, node)
+        }
 
     def until(self, holds: Callable[[], Any], what: str) -> Any:
         deadline = time.monotonic() + WAIT_SECONDS

@@ -1,6 +1,7 @@
 """Drivers behind sockets on simulated nodes: registration, prepare and unprepare, updates, health.
 
-The names of the tests follow Kubernetes' end-to-end tests of the kubelet; docs/drivers.md lists what is promised.
+The names of the tests follow Kubernetes' end-to-end tests of the kubelet; docs/drivers.md lists what is promised. They run with
+a bare driver of their own, and with one made with the SDK.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from allot.client.resources import PODS
 from allot.kubelet.dra.checkpoint import Checkpoint
 from allot.proto import dra_health_pb2, pod_resources_pb2
 from allot.proto.services import GET_POD_RESOURCES, LIST_POD_RESOURCES, V1, V1BETA1, call
-from tests.integration.dra_driver import device_class, slice_name
+from tests.integration.dra_driver import FakeDriver, device_class
 from tests.integration.driver_site import (
     Site,
     a_claim,
@@ -35,17 +36,26 @@ from tests.integration.driver_site import (
     a_template,
     running_site,
 )
+from tests.integration.sdk_driver import SdkDriver
 
 GRACE_SECONDS = 2.0
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+DRIVERS = {"bare": FakeDriver, "sdk": SdkDriver}
+BARE = pytest.mark.parametrize("site", ["bare"], indirect=True)
+"""For what the SDK's drivers do not do, such as announcing unknown versions; tests/integration/test_driver_sdk.py has their health."""
+
+
+@pytest.fixture(scope="module", params=["bare", pytest.param("sdk", marks=pytest.mark.slow)])
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
     plugin_dir = Path(tempfile.mkdtemp(prefix="allot-"))  # short: it has sockets
     try:
         with running_site(
             tmp_path_factory.mktemp("cluster"), plugin_dir, driver_grace_seconds=GRACE_SECONDS
         ) as running:
+            running.driver_type = DRIVERS[request.param]
             yield running
     finally:
         shutil.rmtree(plugin_dir)
@@ -268,17 +278,16 @@ def test_admin_access_on_all_nodes(site: Site) -> None:
 def test_slices_of_a_missing_driver_are_wiped_and_published_again(site: Site) -> None:
     site.add_node("k9")
     driver = site.start(site.driver("k9.example.com", "k9"), "k9")
-    name = slice_name(driver.name, "k9")
-    assert site.cluster.get("ResourceSlice", name) is not None
+    assert site.slice_uids(driver.name, "k9")
 
     site.cluster.run(driver.stop())
-    site.gone("ResourceSlice", name)
+    site.until(lambda: not site.slice_uids(driver.name, "k9"), "the wipe")
 
     again = site.start(site.driver("k9.example.com", "k9"), "k9")
     time.sleep(GRACE_SECONDS + 0.5)
-    assert site.cluster.get("ResourceSlice", name) is not None
+    assert site.slice_uids(driver.name, "k9")
     site.cluster.run(again.stop(removes_sockets=False))  # killed
-    site.gone("ResourceSlice", name)
+    site.until(lambda: not site.slice_uids(driver.name, "k9"), "the second wipe")
 
 
 def test_a_restarted_kubelet_wipes_slices_and_prepares_again(site: Site) -> None:
@@ -288,10 +297,12 @@ def test_a_restarted_kubelet_wipes_slices_and_prepares_again(site: Site) -> None
     site.pod("k10", {"x": "k10"})
     before = site.runs("k10")
     prepared = dict(driver.state)
+    slices = site.slice_uids(driver.name, "k10")
+    assert slices
 
     site.annotate_node("k10", kubelet_restart="1")
 
-    site.gone("ResourceSlice", slice_name(driver.name, "k10"))
+    site.until(lambda: slices.isdisjoint(site.slice_uids(driver.name, "k10")), "the wipe")
     site.until(lambda: driver.calls == [("prepare", ["k10"])] * 2, "the second prepare")
     assert driver.state == prepared
     assert checkpointed(site, "k10") == {"k10": {before["metadata"]["uid"]}}
@@ -400,7 +411,7 @@ def test_a_rolling_update(site: Site, name: str) -> None:
     assert old.calls == [("prepare", [f"{node}-a"])]
     assert new.calls == [("prepare", [f"{node}-b"]), ("unprepare", [f"{node}-a"])]
     time.sleep(GRACE_SECONDS + 0.5)
-    assert site.cluster.get("ResourceSlice", slice_name(name, node)) is not None
+    assert site.slice_uids(name, node)
 
 
 def test_after_a_failed_update_the_old_instance_serves(site: Site) -> None:
@@ -421,9 +432,8 @@ def test_after_a_failed_update_the_old_instance_serves(site: Site) -> None:
 def test_slices_survive_a_short_gap(site: Site) -> None:
     site.add_node("k19")
     driver = site.start(site.driver("k19.example.com", "k19"), "k19")
-    uid = (site.cluster.get("ResourceSlice", slice_name(driver.name, "k19")) or {})["metadata"][
-        "uid"
-    ]
+    uids = site.slice_uids(driver.name, "k19")
+    assert uids
 
     site.cluster.run(driver.stop())
     again = site.driver("k19.example.com", "k19")
@@ -431,9 +441,7 @@ def test_slices_survive_a_short_gap(site: Site) -> None:
     site.until(lambda: again.statuses, "the new driver")
     time.sleep(GRACE_SECONDS + 0.5)
 
-    found = site.cluster.get("ResourceSlice", slice_name(driver.name, "k19"))
-    assert found is not None
-    assert found["metadata"]["uid"] == uid
+    assert site.slice_uids(driver.name, "k19") == uids
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
@@ -458,6 +466,7 @@ def test_claims_of_older_versions(site: Site, version: str) -> None:
     assert sorted(each.split("=")[0] for each in shown["c"]["env"]) == ["R0", "R1"]
 
 
+@BARE
 def test_drivers_with_different_versions(site: Site) -> None:
     site.add_node("k22")
     versions = {"old": [V1BETA1], "new": [V1], "both": [V1, V1BETA1]}
@@ -473,6 +482,7 @@ def test_drivers_with_different_versions(site: Site) -> None:
     assert [driver.calls for driver in drivers] == [[("prepare", ["k22"])]] * 3
 
 
+@BARE
 @pytest.mark.parametrize(
     ("versions", "refusal"),
     [
@@ -494,6 +504,7 @@ def test_a_driver_that_cannot_be_used_is_told_why(
     assert refusal in error
 
 
+@BARE
 def test_health_is_shown_in_the_pod(site: Site) -> None:
     site.add_node("k24")
     driver = site.start(site.driver("k24.example.com", "k24"), "k24", devices=1)
@@ -535,6 +546,7 @@ def test_health_is_shown_in_the_pod(site: Site) -> None:
     shows("Unknown")
 
 
+@BARE
 def test_a_missing_cdi_device_keeps_the_container_from_being_created(site: Site) -> None:
     site.add_node("cdi")
     driver = site.start(site.driver("cdi.example.com", "cdi"), "cdi")
@@ -613,22 +625,23 @@ def test_either_side_restarts_at_any_moment(site: Site, seed: int) -> None:
         return all(pod is not None and pod["status"]["phase"] == "Running" for pod in pods)
 
     site.until(run, "all pods to run")
-    _agree(site, node, state, len(living))
+    _agree(site, driver, node, len(living))
     for name in living:
         site.cluster.delete("Pod", name)
         site.gone("Pod", name)
-    _agree(site, node, state, 0)
+    _agree(site, driver, node, 0)
 
 
-def _agree(site: Site, node: str, state: dict[str, str], claims: int) -> None:
-    site.until(lambda: set(checkpointed(site, node)) == set(state.values()), "the same claims")
-    site.until(lambda: len(state) == claims, f"{claims} claims, not {state}")
+def _agree(site: Site, driver: Any, node: str, claims: int) -> None:
+    site.until(
+        lambda: set(checkpointed(site, node)) == set(driver.state.values()), "the same claims"
+    )
+    site.until(lambda: len(driver.state) == claims, f"{claims} claims, not {driver.state}")
     site.until(lambda: len(list(site.paths(node).cdi.iterdir())) == claims, "the same files")
 
     def numbers() -> list[tuple[int, int]]:
         """The devices and pods of each claim in the checkpoint."""
         infos = Checkpoint(site.paths(node).checkpoint).load()
-        driver = f"{node}.example.com"
-        return [(len(info.devices_by_driver[driver]), len(info.pod_uids)) for info in infos]
+        return [(len(info.devices_by_driver[driver.name]), len(info.pod_uids)) for info in infos]
 
     site.until(lambda: numbers() == [(1, 1)] * claims, "a device and a pod for each claim")

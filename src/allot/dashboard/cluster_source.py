@@ -1,5 +1,7 @@
 """Where the dashboard gets its objects: from an API server, kept up to date by informers, or from files.
 
+If the API server keeps its history, that is told first.
+
 Only lists and watches are requested. Resources that the user may not list are left out, with a note.
 """
 
@@ -11,8 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Final
 
+from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client import resources
 from allot.client.client import Client, without_retries
@@ -21,6 +25,7 @@ from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
+from allot.dashboard.server_history import read_past
 from allot.questions.live_cluster import ChangeHandler, LiveCluster
 from allot.questions.object_states import event_subject
 from allot.questions.observed_cluster import KINDS, ObservedCluster
@@ -122,14 +127,60 @@ class LiveSource(ClusterSource):
         super().__init__(title, cluster, namespace)
         self._client = client
         self._live = LiveCluster(client, cluster, KINDS, self.namespace)
-        self._live.add_handler(self._changed)
+        self._live.add_handler(self._live_changed)
         self.objects = self._live.objects
+        self._has_told_past = False
+        self._past_time: float | None = None
+        """The time of the past that is being told."""
+        self._past: dict[tuple[Resource[Any], ObjectKey], Any] = {}
+        """Objects that handlers know from the past, and that were not listed yet."""
+
+    def clock(self) -> float:
+        return super().clock() if self._past_time is None else self._past_time
 
     async def start(self) -> None:
-        """Start informers and wait for their first lists; `ClientError` if the cluster does not answer."""
+        """Tell the past that the server keeps, then start informers and wait for their first lists.
+
+        `ClientError` if the cluster does not answer.
+        """
+        if not self._has_told_past:
+            self._has_told_past = True
+            await self._tell_past()
         await self._live.start()
         async with asyncio.timeout(SYNC_SECONDS):
             await self._live.wait_synced()
+        for (resource, _), obj in self._past.items():
+            self._changed(resource, obj, None)  # deleted since
+        self._past = {}
+
+    async def _tell_past(self) -> None:
+        past = await read_past(self._client, time.time())
+        if past is None:
+            return
+        self._past_time = past.begins
+        try:
+            for resource, obj in past.objects:
+                self._tell_past_change(resource, resource.codec.key(obj), obj)
+            await self.on_moment()
+            for at, changes in groupby(past.changes, key=lambda change: change.at):
+                self._past_time = at
+                for change in changes:
+                    self._tell_past_change(change.resource, change.key, change.object)
+                await self.on_moment()
+        finally:
+            self._past_time = None
+
+    def _tell_past_change(self, resource: Resource[Any], key: ObjectKey, obj: Any) -> None:
+        old = self._past.pop((resource, key), None)
+        if obj is not None:
+            self._past[resource, key] = obj
+        if old is not None or obj is not None:
+            self._changed(resource, old, obj)
+
+    def _live_changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
+        if old is None and self._past:
+            old = self._past.pop((resource, resource.codec.key(new)), None)
+        self._changed(resource, old, new)
 
     async def stop(self) -> None:
         await self._live.stop()

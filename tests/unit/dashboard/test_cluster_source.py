@@ -30,6 +30,10 @@ class RefusingClient:
         self.asked.append((resource.plural, scope.namespace))
         raise ApiStatusError(self._code_of(resource, scope.namespace), message="no")
 
+    async def request(self, _method: str, path: str, *_query: object, **_options: object) -> None:
+        assert path == "/history"
+        raise ApiStatusError(404, message="no history")
+
     async def close(self) -> None:
         return
 

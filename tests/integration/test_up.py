@@ -194,6 +194,24 @@ def test_default_hardware(tmp_path: Path) -> None:
         third.stop()
 
 
+def test_requests_until_ready(tmp_path: Path) -> None:
+    """Each costs time before the cluster is ready; seconds depend on the machine."""
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    with up(tmp_path / "state", "--audit-policy-file", policy, "--audit-log-path", log) as running:
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        running.stop()
+    watches = [each for each in events if each["verb"] == "watch"]
+    ended = [each for each in events if each["stage"] == "ResponseComplete"]
+    writes = [each for each in ended if each["verb"] in ("create", "update", "patch", "delete")]
+    begun = {each["auditID"] for each in watches}
+    assert (len(begun) < 120, len(writes) < 100, len(ended) < 250) == (True, True, True), (
+        len(begun),
+        len(writes),
+        len(ended),
+    )
+
+
 @pytest.mark.parametrize("options", [["--empty"], ["--no-nodes"], ["--all-nodes"], ["-f", "NODE"]])
 def test_without_hardware(options: list[str], tmp_path: Path) -> None:
     """A user who brings nodes, or wants none, finds nothing else in the cluster."""

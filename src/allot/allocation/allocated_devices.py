@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from allot.allocation.capacity import unrequested_amount
 from allot.allocation.devices import common_groups
 from allot.allocation.pools import CounterBudget, Pool, PoolId
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
 from allot.api.identities import DeviceId
-from allot.api.slices import DeviceCapacity
+from allot.api.slices import DeviceCapacity, unrequested_amount
 from allot.features import CONSUMABLE_CAPACITY, FeatureGates
 from allot.rules import CHECK_CONSUMED_CAPACITY
 

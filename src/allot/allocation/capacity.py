@@ -11,7 +11,12 @@ from typing import Final
 
 from allot.allocation.errors import AllocationError
 from allot.api.quantity import MAX_INT64, MIN_INT64, Quantity
-from allot.api.slices import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
+from allot.api.slices import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    DeviceCapacity,
+    unrequested_amount,
+)
 
 Consumption = dict[str, Quantity]
 """What a request takes of each capacity of a device."""
@@ -51,14 +56,6 @@ def consumption(
             return None
         consumed[name] = amount
     return consumed
-
-
-def unrequested_amount(capacity: DeviceCapacity) -> Quantity:
-    """The consumption of a capacity that a request does not mention: the default, or all of it."""
-    policy = capacity.request_policy
-    if policy is not None and policy.default is not None:
-        return policy.default
-    return capacity.value
 
 
 def _consumed(

@@ -51,6 +51,14 @@ class DeviceCapacity(ApiObject, frozen=True):
     request_policy: CapacityRequestPolicy | None = None
 
 
+def unrequested_amount(capacity: DeviceCapacity) -> Quantity:
+    """The consumption of a capacity that a request does not mention: the default, or all of it."""
+    policy = capacity.request_policy
+    if policy is not None and policy.default is not None:
+        return policy.default
+    return capacity.value
+
+
 # Keys are plain strings for msgspec, which is fastest, and qualified names for Go.
 AttributeMap = Annotated[
     dict[str, DeviceAttribute], GoName("map[{v}.QualifiedName]{v}.DeviceAttribute")

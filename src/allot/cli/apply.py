@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from allot.cli.errors import CommandError
-from allot.cli.manifests import CLONE_KIND, Manifest, read_all
 
 if TYPE_CHECKING:
+    from allot.cli.manifests import Manifest
     from allot.client.apply import RefusedError, UnknownKindError
     from allot.client.client import Client
     from allot.client.restore import Restored
@@ -25,11 +25,18 @@ class StartObjects(NamedTuple):
     @property
     def configuration(self) -> Manifest | None:
         """How a cloned cluster is configured."""
+        if not self.dumped:
+            return None
+        from allot.cli.manifests import CLONE_KIND
+
         return next((each for each in self.dumped if each.kind == CLONE_KIND), None)
 
     @classmethod
     def read(cls, sources: Sequence[str], clone: str | None = None) -> Self:
         """What is in these files, and in a clone; `CommandError` for the first that cannot be read."""
+        if not sources and clone is None:
+            return cls()
+        from allot.cli.manifests import CLONE_KIND, read_all
         from allot.client.restore import is_dumped
 
         manifests = read_all(sources)
@@ -47,6 +54,7 @@ class StartObjects(NamedTuple):
 
 async def restore_objects(client: Client, dumped: Sequence[Manifest]) -> Restored:
     """Restore objects with their status; `CommandError` for the first that is refused."""
+    from allot.cli.manifests import CLONE_KIND
     from allot.client.apply import RefusedError
     from allot.client.restore import restore
 

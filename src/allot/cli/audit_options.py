@@ -27,13 +27,13 @@ class AuditArguments(NamedTuple):
 
     def options(self) -> AuditOptions | None:
         """None if there is no audit log; `CommandError` if only a part of it is named."""
-        from allot.apiserver.audit.log_file import Rotation
-        from allot.apiserver.running import AuditOptions
-
         if self.policy_file is None and self.log_path is None:
             return None
         if self.policy_file is None or self.log_path is None:
             raise CommandError("--audit-policy-file and --audit-log-path are used together")
+        from allot.apiserver.audit.log_file import Rotation
+        from allot.apiserver.running import AuditOptions
+
         rotation = Rotation(self.max_size, self.max_backup, self.max_age)
         return AuditOptions(Path(self.policy_file), Path(self.log_path), rotation)
 

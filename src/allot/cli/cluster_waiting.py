@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -67,5 +66,5 @@ def _messages(pod: dict[str, Any]) -> Iterator[str]:
 
 async def _items(client: Client, path: str) -> list[dict[str, Any]]:
     response = await client.request("GET", path, may_repeat=True)
-    items: list[dict[str, Any]] = msgspec.json.decode(response.body)["items"]
+    items: list[dict[str, Any]] = json.loads(response.body)["items"]
     return items

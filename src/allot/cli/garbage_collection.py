@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 COLLECT_SECONDS: Final = 0.1
@@ -19,6 +20,21 @@ YOUNG_COLLECTIONS: Final = 5
 """So many collections of the youngest objects, then one that includes what survived them."""
 THRESHOLDS: Final = (50_000, 2 * YOUNG_COLLECTIONS, 1_000_000)
 """For work that does not yield to the event loop; all objects hardly ever, which may take a second."""
+
+
+@contextmanager
+def loading_modules() -> Iterator[None]:
+    """For imports: no collection looks at the objects made in between, neither now nor later.
+
+    Modules live as long as the process. Looking at their objects takes a tenth of the time of their import, and as
+    much again on the event loop, when they have become old.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class PeriodicCollector:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.data_directory import DEFAULT, KUBECONFIG, LOG_FILE
-from allot.cli.demo.stories import DEVICE_CLASSES
 from allot.cli.last_start import where_state_is
 
 if TYPE_CHECKING:
@@ -63,6 +62,8 @@ class Greeting(NamedTuple):
 
     def next_steps(self) -> list[str]:
         """Commands that work in this cluster, in the directory in which it was started."""
+        from allot.cli.demo.stories import DEVICE_CLASSES
+
         ours = ["allot status"] if self.facts.devices else []
         if self.facts.classes.issuperset(DEVICE_CLASSES) and self.asked.has_scheduler:
             ours.append("allot demo")

@@ -13,8 +13,8 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -23,6 +23,7 @@ from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, sto
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
+from allot.cli.garbage_collection import loading_modules
 from allot.cli.gate_options import gates_from_option
 from allot.cli.signals import stopped_by_signals
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from allot.apiserver.http.component_health import ComponentHealth
     from allot.apiserver.http.link_server import LinkServer
     from allot.client.link import RequestFrame, ResponseFrame
-    from allot.components import Components, NewClient
+    from allot.components import ClusterParts, Components, NewClient
     from allot.exposition import Exposition
 
 log = logging.getLogger(__name__)
@@ -57,8 +58,16 @@ class LinkedComponents:
         self._is_ready = asyncio.Event()
         self._error = ""
         self._is_stopping = False
-        # The process loads its modules while the API server starts.
+        self._is_spawned = asyncio.Event()
         self._keeping = asyncio.create_task(self._keep())
+
+    async def spawned(self) -> None:
+        """Returns when the process exists."""
+        waiting = asyncio.create_task(self._is_spawned.wait())
+        await asyncio.wait({waiting, self._keeping}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self._keeping.done():
+            self._keeping.result()  # raises what prevented it
 
     def connect(self, app: App) -> None:
         """Connect it to an API server. Each component has a user of its own."""
@@ -124,6 +133,7 @@ class LinkedComponents:
                 pass_fds=[theirs.fileno()],
                 preexec_fn=prepare_child,
             )
+        self._is_spawned.set()
         linking = asyncio.create_task(self._serve(ours))
         try:
             assert process.stdout is not None
@@ -151,6 +161,17 @@ class LinkedComponents:
         self._link = link
 
 
+@asynccontextmanager
+async def spawned_components(asked: ClusterOptions) -> AsyncIterator[LinkedComponents]:
+    """The second process, which loads its modules while the API server does, and stops at the end."""
+    components = LinkedComponents(asked)
+    try:
+        await components.spawned()
+        yield components
+    finally:
+        await components.stop()
+
+
 # --- in the process of the components ---
 
 
@@ -167,19 +188,23 @@ def main() -> None:
 
 
 async def _run(connection: socket.socket, asked: ClusterOptions) -> None:
-    import allot.components  # noqa: F401 - takes a while, in which the API server can start
-    from allot.client.client import Client
-    from allot.client.component_users import CONTROLLER_MANAGER
-    from allot.client.errors import ClientError
-    from allot.client.link import Link, LinkTransport
+    with loading_modules():  # takes a while, in which the API server starts
+        import allot.components  # noqa: F401
+        from allot.client.client import Client
+        from allot.client.component_users import CONTROLLER_MANAGER
+        from allot.client.errors import ClientError
+        from allot.client.link import Link, LinkTransport
 
+        wanted = wanted_parts(asked)
     link = await Link.over(connection)
     stopping = asyncio.Event()
     try:
         with stopped_by_signals(stopping.set, (signal.SIGTERM,)):
             # Answered as soon as the API server is there.
             await LinkTransport(link, CONTROLLER_MANAGER).request("GET", "/version")
-            parts = made(asked, lambda user, agent: Client(LinkTransport(link, user, agent)))
+            parts = made(
+                asked, wanted, lambda user, agent: Client(LinkTransport(link, user, agent))
+            )
             link.serve = _serving(parts)
             ending = [asyncio.create_task(each.wait()) for each in (stopping, link.is_lost)]
             try:
@@ -210,14 +235,12 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
     click.echo(READY)
 
 
-def made(asked: ClusterOptions, new_client: NewClient) -> Components:
-    """The components that the options select; `CommandError` for unusable options."""
+def wanted_parts(asked: ClusterOptions) -> ClusterParts:
+    """What the options select, with the files that they name; `CommandError` for unusable ones."""
     from allot.cli.nodes import load_all
     from allot.cli.scheduler_configuration import load_configuration
-    from allot.components import ClusterParts, Components
-    from allot.controllers.registry import UnknownControllerError
+    from allot.components import ClusterParts
     from allot.kubelet.settings import KubeletSettings
-    from allot.scheduler.configuration import ConfigurationError
 
     nodes = KubeletSettings(
         all_nodes=asked.all_nodes,
@@ -226,16 +249,24 @@ def made(asked: ClusterOptions, new_client: NewClient) -> Components:
         unregistered_drivers=asked.drivers.unregistered_drivers,
         slice_wipe_seconds=asked.drivers.driver_grace_seconds,
     )
-    parts = ClusterParts(
+    return ClusterParts(
         load_configuration(asked.scheduler_config, asked.rules) if asked.has_scheduler else None,
         asked.controllers.split(",") if asked.controllers else (),
         nodes if asked.has_nodes else None,
         load_all(asked.hardware),
     )
+
+
+def made(asked: ClusterOptions, wanted: ClusterParts, new_client: NewClient) -> Components:
+    """The components; `CommandError` for unusable options. The data directory has the server's certificates."""
+    from allot.components import Components
+    from allot.controllers.registry import UnknownControllerError
+    from allot.scheduler.configuration import ConfigurationError
+
     gates = gates_from_option(asked.feature_gates, asked.rules, warns=False)
     certificates = (asked.data_dir / "pki" / "ca.crt").read_text(encoding="ascii")
     try:
-        return Components(new_client, parts, gates, root_certificates=certificates)
+        return Components(new_client, wanted, gates, root_certificates=certificates)
     except (ConfigurationError, UnknownControllerError) as error:
         raise CommandError(str(error)) from error
 

@@ -26,6 +26,7 @@ from allot.cli.detached import Announcer, Terminal, run_detached
 from allot.cli.driver_options import driver_options, driver_options_of
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
+from allot.cli.garbage_collection import loading_modules
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.greeting import Greeting, read_facts, starting_line
 from allot.cli.last_start import (
@@ -35,17 +36,15 @@ from allot.cli.last_start import (
     with_absolute_paths,
     write_last_start,
 )
-from allot.cli.linked_components import LinkedComponents
-from allot.cli.manifests import Manifest, read_all
-from allot.cli.merged_kubeconfig import merge_kubeconfig
+from allot.cli.linked_components import LinkedComponents, spawned_components
 from allot.cli.nodes import load_all
-from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.signals import stopped_by_signals
-from allot.cli.snapshots import clone_configuration
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
+    from allot.apiserver.running import RunningServer
     from allot.cli.cluster_exporter import ClusterExporter
+    from allot.cli.manifests import Manifest
     from allot.client.client import Client
     from allot.exposition import Exposition
 
@@ -195,7 +194,7 @@ def up(
         ),
         scheduler_config=scheduler_config,
         feature_gates=feature_gates,
-        rules=load_configuration(scheduler_config, rules).rules or RuleSet.SEEDS,
+        rules=_rules(scheduler_config, rules),
         controllers="" if no_controllers else controllers,
         has_scheduler=not no_scheduler,
         has_nodes=not no_nodes,
@@ -214,7 +213,8 @@ def up(
     asked.audit.options()  # says what is missing
     if plugin_dir is not None and no_nodes:
         raise CommandError("--plugin-dir needs simulated nodes: leave out --no-nodes")
-    load_all(asked.hardware)  # says what is wrong
+    if asked.hardware != EXAMPLE_HARDWARE:
+        load_all(asked.hardware)  # says what is wrong
     page = DashboardRequest(dashboard_port, is_wanted=not no_dashboard)
     request = UpRequest(
         asked, objects, separate, merge_kubeconfig, detach or wait, wait, started, page
@@ -252,6 +252,7 @@ def _of_clone(
     manifest = objects.configuration
     if manifest is None:
         return feature_gates, rules
+    from allot.cli.snapshots import clone_configuration
     from allot.client.cluster_gates import rules_of_cluster
     from allot.client.snapshot import Snapshot
     from allot.features import GATES, Stage
@@ -265,6 +266,15 @@ def _of_clone(
     }
     known = ",".join(f"{name}={str(state).lower()}" for name, state in states.items())
     return feature_gates or known, rules_of_cluster(cluster, rules)
+
+
+def _rules(scheduler_config: Path | None, rules: RuleSet | None) -> RuleSet:
+    """The rules of the command line, or of the scheduler's configuration; `CommandError` if that is invalid."""
+    if scheduler_config is None:
+        return rules or RuleSet.SEEDS
+    from allot.cli.scheduler_configuration import load_configuration
+
+    return load_configuration(scheduler_config, rules).rules or RuleSet.SEEDS
 
 
 def _hardware(
@@ -281,6 +291,10 @@ def _hardware(
 def _have_hardware(manifests: tuple[str, ...]) -> bool:
     """Whether nodes or devices are among the manifests. Standard input can be read only once, and is not looked at."""
     files = [source for source in manifests if source != "-"]
+    if not files:
+        return False
+    from allot.cli.manifests import read_all
+
     return any(manifest.kind in ("Node", "ResourceSlice") for manifest in read_all(files))
 
 
@@ -321,6 +335,8 @@ async def _work(request: UpRequest, announcer: Announcer) -> None:
         if asked.has_nodes:
             write_last_start(asked.data_dir, LastStart(asked.hardware, asked.storage))
         if request.merge_kubeconfig:
+            from allot.cli.merged_kubeconfig import merge_kubeconfig
+
             announcer.progress(f"  {merge_kubeconfig(asked.data_dir)}")
         problem = await wait_until_settled(client) if request.wait else ""
         facts = await read_facts(client)
@@ -370,42 +386,57 @@ async def _running_pair(
     announcer: Announcer, asked: ClusterOptions, prepare: Callable[[Client], Awaitable[None]]
 ) -> AsyncIterator[tuple[str, Client]]:
     """The API server in this process, all other components in a second one, which starts after `prepare`."""
-    from allot.apiserver.audit.policy import AuditPolicyError
-    from allot.apiserver.auth.authentication import TokenFileError
-    from allot.apiserver.auth.credentials import CredentialError
+    gates = gates_from_option(asked.feature_gates, asked.rules)
+    async with spawned_components(asked) as components:
+        with loading_modules():  # now, because the other process does so at the same time
+            from allot.apiserver.audit.policy import AuditPolicyError
+            from allot.apiserver.auth.authentication import TokenFileError
+            from allot.apiserver.auth.credentials import CredentialError
+            from allot.apiserver.running import AddressError, ServerOptions, running_server
+            from allot.storage.interface import StorageError
+
+        options = ServerOptions(
+            asked.data_dir, gates, asked.storage, port=asked.port, audit=asked.audit.options()
+        )
+        try:
+            async with (
+                running_server(options) as running,
+                _linked(running, components, announcer, prepare) as client,
+            ):
+                yield running.url, client
+        except StorageError as error:
+            raise storage_error(error) from error
+        except AddressError as error:
+            raise address_error(error) from error
+        except (AuditPolicyError, CredentialError, TokenFileError) as error:
+            raise CommandError(str(error)) from error
+
+
+@asynccontextmanager
+async def _linked(
+    running: RunningServer,
+    components: LinkedComponents,
+    announcer: Announcer,
+    prepare: Callable[[Client], Awaitable[None]],
+) -> AsyncIterator[Client]:
+    """A client of the API server, to which the components are linked. They stop before it does."""
     from allot.apiserver.http.component_health import PARTS
-    from allot.apiserver.running import AddressError, ServerOptions, running_server
     from allot.client.client import Client
     from allot.client.in_process import InProcessTransport
-    from allot.storage.interface import StorageError
 
-    gates = gates_from_option(asked.feature_gates, asked.rules)
-    options = ServerOptions(
-        asked.data_dir, gates, asked.storage, port=asked.port, audit=asked.audit.options()
-    )
-    components = LinkedComponents(asked)
-    try:
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(components.stop)
-            running = await stack.enter_async_context(running_server(options))
-            announcer.progress(f"  API server: {running.url}")
-            stack.push_async_callback(components.stop)  # before the server does
-            token = running.credentials.admin_token
-            client = Client(InProcessTransport(running.server.app, token, "allot-up"))
-            stack.push_async_callback(client.close)
-            await prepare(client)
-            components.connect(running.server.app)
-            for name in ("scheduler", "controllers", "nodes"):
-                running.server.metrics.others[name] = partial(components.metrics, name)
-            for component, part in PARTS.items():
-                check = partial(components.health, part)
-                running.server.component_checks.register(component, check)
-            running.server.metrics.others["devices"] = partial(_devices_page, client, [])
-            await components.ready()
-            yield running.url, client
-    except StorageError as error:
-        raise storage_error(error) from error
-    except AddressError as error:
-        raise address_error(error) from error
-    except (AuditPolicyError, CredentialError, TokenFileError) as error:
-        raise CommandError(str(error)) from error
+    announcer.progress(f"  API server: {running.url}")
+    token = running.credentials.admin_token
+    client = Client(InProcessTransport(running.server.app, token, "allot-up"))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(components.stop)
+        stack.push_async_callback(client.close)
+        await prepare(client)
+        components.connect(running.server.app)
+        for name in ("scheduler", "controllers", "nodes"):
+            running.server.metrics.others[name] = partial(components.metrics, name)
+        for component, part in PARTS.items():
+            check = partial(components.health, part)
+            running.server.component_checks.register(component, check)
+        running.server.metrics.others["devices"] = partial(_devices_page, client, [])
+        await components.ready()
+        yield client

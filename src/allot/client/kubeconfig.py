@@ -26,6 +26,8 @@ from allot.client.errors import ConfigError
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's, where PyYAML has it: ten times as fast."""
 
 
 class ClusterAccess(NamedTuple):
@@ -211,7 +213,7 @@ def _merged(location: str) -> dict[str, Any]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 - a safe loader
     except OSError as error:
         raise ConfigError(f"kubeconfig {path}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:

@@ -14,14 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from allot.allocation.capacity import unrequested_amount
 from allot.api.base import ApiObject
 from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
 from allot.api.decoding import from_builtin, to_builtin
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
 from allot.api.resource import DEVICE_ALREADY_ALLOCATED, GROUP
-from allot.api.slices import Device
+from allot.api.slices import Device, unrequested_amount
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -189,7 +189,12 @@ _CLASSES: Final = (
 
 
 COLUMNS: Final = {"driver": _DRIVERS, "pool": _POOLS, "node": _NODES, "class": _CLASSES}
-_SHORT: Final = {"ALLOCATED": "ALLOC", "AVAILABLE": "AVAIL", "UNAVAILABLE": "UNAVAIL"}
+_LONG: Final[Mapping[str, str]] = {}
+_SHORT: Final[Mapping[str, str]] = {
+    "ALLOCATED": "ALLOC",
+    "AVAILABLE": "AVAIL",
+    "UNAVAILABLE": "UNAVAIL",
+}
 _UNLIMITED: Final = PrintableConsole(width=UNLIMITED_WIDTH)
 _KEYS: Final = {"driver": "drivers", "pool": "pools", "node": "nodes", "class": "classes"}
 
@@ -230,40 +235,53 @@ def _total_row(part: str, found: Availability) -> object | None:
 def table_blocks(
     console: Console, columns: Sequence[Column], rows: Sequence[Any]
 ) -> Iterator[RenderableType]:
-    """A table; in a terminal that is too narrow for it a smaller one for each driver, and the details below."""
+    """A table; in a terminal that is too narrow for it with the details below, or a smaller one for each driver."""
     if columns[-1].heading == "DETAILS" and not any(columns[-1].text(row) for row in rows):
         columns = columns[:-1]
-    table = _table([(column, column.heading) for column in columns], rows)
-    if _UNLIMITED.measure(table).maximum <= console.width:
+    table = _table(columns, rows)
+    if _fits(table, console):
         yield table
         return
     details = columns[-1] if columns[-1].heading == "DETAILS" else None
+    if details is not None:
+        columns = columns[:-1]
+    for headings in (_LONG, _SHORT):
+        table = _table(columns, rows, headings)
+        if _fits(table, console):
+            has_pools = len(columns) > 1 and columns[1].heading == "POOL"
+            yield Group(table, *_detail_lines(details, columns[1 if has_pools else 0], rows))
+            return
     for driver, group in groupby(rows, lambda row: getattr(row, "driver", "")):
         members = list(group)
         kept = columns[1:] if driver else columns
-        small = [
-            (column, _SHORT.get(column.heading, column.heading))
-            for column in kept
-            if column is not details
-        ]
+        # The total has neither pool nor node.
+        small = [column for column in kept if any(column.text(row) for row in members)]
         parts: list[RenderableType] = [Text(driver, "bold")] if driver else []
-        parts.append(_table(small, members))
-        if details is not None:
-            parts += [
-                Text.assemble(kept[0].text(row), ": ", text)
-                for row in members
-                if (text := details.text(row))
-            ]
-        yield Group(*parts)
+        parts.append(_table(small, members, _SHORT))
+        yield Group(*parts, *_detail_lines(details, kept[0], members))
 
 
-def _table(columns: Sequence[tuple[Column, str]], rows: Sequence[object]) -> Table:
+def _fits(table: Table, console: Console) -> bool:
+    return _UNLIMITED.measure(table).maximum <= console.width
+
+
+def _detail_lines(details: Column | None, name: Column, rows: Sequence[Any]) -> Iterator[Text]:
+    if details is not None:
+        for row in rows:
+            if text := details.text(row):
+                yield Text.assemble(name.text(row), ": ", text)
+
+
+def _table(
+    columns: Sequence[Column], rows: Sequence[object], headings: Mapping[str, str] = _LONG
+) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column, heading in columns:
+    for column in columns:
+        heading = headings.get(column.heading, column.heading)
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(heading, justify=justify, overflow="fold", no_wrap=column.is_number)
     for row in rows:
-        table.add_row(*(cell_text(column.text(row)) for column, _ in columns))
+        table.add_row(*(cell_text(column.text(row)) for column in columns))
     return table
 
 

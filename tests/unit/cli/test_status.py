@@ -226,39 +226,63 @@ def test_a_shareable_device_that_is_held_as_a_whole_has_no_capacity_left() -> No
     assert "speed 0/100G" in status(objects=objects)
 
 
-def test_a_narrow_terminal_gets_small_tables_and_the_details_below() -> None:
-    pools = tuple(
-        PoolRow(
-            driver=driver,
-            pool_name=name,
-            total_devices=2,
-            allocated_devices=0,
-            available_devices=2,
-            unavailable_devices=0,
-            validation_error=error,
-        )
-        for driver, name, error in (
-            ("gpu.example.com", "node-1", "[odd]"),
-            ("gpu.example.com", "node-2", None),
-            ("nic.example.com", "fabric", None),
-        )
+WIDE = """\
+DRIVER           POOL    NODE  TOTAL  ALLOCATED  AVAILABLE  UNAVAILABLE  DETAILS
+gpu.example.com  node-1  -         2          0          2            0  [odd]
+gpu.example.com  node-2  -         2          0          2            0
+nic.example.com  fabric  -         2          0          2            0
+total                              6          0          6            0
+"""
+DETAILS_BELOW = """\
+DRIVER           POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL
+gpu.example.com  node-1  -         2      0      2        0
+gpu.example.com  node-2  -         2      0      2        0
+nic.example.com  fabric  -         2      0      2        0
+total                              6      0      6        0
+node-1: [odd]
+"""
+SMALL = """\
+gpu.example.com
+POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL
+node-1  -         2      0      2        0
+node-2  -         2      0      2        0
+node-1: [odd]
+nic.example.com
+POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL
+fabric  -         2      0      2        0
+total
+TOTAL  ALLOC  AVAIL  UNAVAIL
+    6      0      6        0
+"""
+
+
+def a_pool_row(driver: str, name: str, devices: int, error: str | None = None) -> PoolRow:
+    return PoolRow(
+        driver=driver,
+        pool_name=name,
+        total_devices=devices,
+        allocated_devices=0,
+        available_devices=devices,
+        unavailable_devices=0,
+        validation_error=error,
     )
-    console = Console(width=44, file=io.StringIO())
+
+
+@pytest.mark.parametrize(("width", "shown"), [(120, WIDE), (60, DETAILS_BELOW), (44, SMALL)])
+def test_tables_fit_the_terminal(width: int, shown: str) -> None:
+    pools = (
+        a_pool_row("gpu.example.com", "node-1", 2, "[odd]"),
+        a_pool_row("gpu.example.com", "node-2", 2),
+        a_pool_row("nic.example.com", "fabric", 2),
+        a_pool_row("total", "", 6),
+    )
+    console = Console(width=width, file=io.StringIO())
 
     with console.capture() as capture:
         for block in table_blocks(console, COLUMNS["pool"], pools):
             console.print(block)
 
-    assert [line.rstrip() for line in capture.get().splitlines()] == [
-        "gpu.example.com",
-        "POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL",
-        "node-1  -         2      0      2        0",
-        "node-2  -         2      0      2        0",
-        "node-1: [odd]",
-        "nic.example.com",
-        "POOL    NODE  TOTAL  ALLOC  AVAIL  UNAVAIL",
-        "fabric  -         2      0      2        0",
-    ]
+    assert [line.rstrip() for line in capture.get().splitlines()] == shown.splitlines()
 
 
 def test_for_machines() -> None:

@@ -1,16 +1,20 @@
-"""What `import allot`, its first uses and small commands cost, compared with starting Python.
+"""What `import allot`, its first uses and small commands cost, compared with starting Python: time, and time of the CPU.
+
+The second hardly depends on what else the machine does.
 
 ./scripts/bench import_time
 """
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 ROUNDS = 7
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,28 +45,46 @@ PROGRAMS = {
 }
 
 
-def seconds(program: str) -> float:
-    start = time.perf_counter()
+class Cost(NamedTuple):
+    """Seconds that a program takes, and seconds of the CPU, in its own code and in the system's."""
+
+    elapsed: float
+    cpu: float
+
+
+def cost(program: str) -> Cost:
+    start, cpu_start = time.perf_counter(), _children_cpu()
     subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603 - our own programs
-    return time.perf_counter() - start
+    return Cost(time.perf_counter() - start, _children_cpu() - cpu_start)
 
 
-def measure(programs: Sequence[str]) -> dict[str, float]:
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(programs: Sequence[str]) -> dict[str, Cost]:
     """The median of each, with the rounds interleaved, so that a busy moment touches all of them."""
-    times: dict[str, list[float]] = {program: [] for program in programs}
+    costs: dict[str, list[Cost]] = {program: [] for program in programs}
     for _ in range(ROUNDS):
         for program in programs:
-            times[program].append(seconds(program))
-    return {program: median(found) for program, found in times.items()}
+            costs[program].append(cost(program))
+    return {
+        program: Cost(median(each.elapsed for each in found), median(each.cpu for each in found))
+        for program, found in costs.items()
+    }
 
 
 def main() -> None:
     found = measure(tuple(PROGRAMS.values()))
     base = found["pass"]
-    print(f"{'program':<16} {'ms':>6} {'more':>6} {'ratio':>6}")
+    print(f"{'program':<16} {'ms':>6} {'more':>6} {'ratio':>6} {'CPU ms':>7} {'more':>6}")
     for name, program in PROGRAMS.items():
-        total = found[program]
-        print(f"{name:<16} {total * 1e3:6.0f} {(total - base) * 1e3:6.0f} {total / base:6.2f}")
+        total, cpu = found[program]
+        print(
+            f"{name:<16} {total * 1e3:6.0f} {(total - base.elapsed) * 1e3:6.0f}"
+            f" {total / base.elapsed:6.2f} {cpu * 1e3:7.0f} {(cpu - base.cpu) * 1e3:6.0f}"
+        )
 
 
 if __name__ == "__main__":

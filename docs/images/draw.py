@@ -107,7 +107,7 @@ def prioritized_list() -> Drawing:
         drawing.say(519 + device * 60, 124, f"gpu-{device}", "dim", "middle")
     drawing.arrow((274, 137), (430, 137), (430, 87), (490, 87))
     drawing.say(494, 148, "first device that fits", "dim")
-    drawing.say(478, 200, "result: request gpu/2, device gpu-0", "code")
+    drawing.say(478, 200, "result: gpu/2, device gpu-0", "code")
     drawing.say(478, 222, "a better alternative scores higher", "dim")
     return drawing
 

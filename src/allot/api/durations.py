@@ -1,4 +1,4 @@
-"""Durations as Go writes them: `10ms`, `1h30m`, `-1.5s`, `0`."""
+"""Durations as Go writes them (`10ms`, `1h30m`, `-1.5s`, `0`), and as kubectl shows them."""
 
 from __future__ import annotations
 
@@ -41,3 +41,35 @@ def parse_duration(string: str) -> int | None:
     if match[1] == "-":
         nanoseconds = -nanoseconds
     return nanoseconds if -(2**63) <= nanoseconds < 2**63 else None
+
+
+def human_duration(exact_seconds: float) -> str:
+    """A duration as kubectl shows ages, in the units that matter: `45s`, `3m20s`, `5h`, `2d3h`, `90d`.
+
+    Clocks may differ by a second.
+    """
+    seconds = int(exact_seconds)
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    years = days // 365
+    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _two(whole: int, unit: str, rest: int, rest_unit: str) -> str:
+    return f"{whole}{unit}{rest}{rest_unit}" if rest else f"{whole}{unit}"

@@ -19,7 +19,7 @@ def parts(owner: Part, field: str) -> list[Part]:
 
 
 def texts(owner: Part, field: str) -> tuple[str, ...]:
-    """The texts in a list."""
+    """The strings in a list."""
     items = owner.get(field)
     return (
         tuple(text for text in items if isinstance(text, str))
@@ -36,5 +36,9 @@ def text(owner: Part, field: str) -> str:
 
 def part(owner: Part, field: str) -> Part:
     """The object in a field; empty if it is missing."""
-    found = owner.get(field)
-    return found if isinstance(found, dict) else {}
+    return as_part(owner.get(field))
+
+
+def as_part(value: object) -> dict[str, Any]:
+    """A value that is an object; an empty one if it is not."""
+    return value if isinstance(value, dict) else {}

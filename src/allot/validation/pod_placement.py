@@ -45,7 +45,7 @@ def validate_pod_placement(spec: Part, path: FieldPath) -> Iterator[FieldError]:
         yield from validate_subdomain(spec["nodeName"], path / "nodeName")
     yield from _validate_affinity(part(spec, "affinity"), path / "affinity")
     for index, toleration in enumerate(parts(spec, "tolerations")):
-        yield from _validate_toleration(toleration, path / "tolerations" @ index)
+        yield from validate_toleration(toleration, path / "tolerations" @ index)
     yield from _validate_spread(
         parts(spec, "topologySpreadConstraints"), path / "topologySpreadConstraints"
     )
@@ -55,7 +55,8 @@ def validate_pod_placement(spec: Part, path: FieldPath) -> Iterator[FieldError]:
 # --- tolerations and gates ---
 
 
-def _validate_toleration(toleration: Part, path: FieldPath) -> Iterator[FieldError]:
+def validate_toleration(toleration: Part, path: FieldPath) -> Iterator[FieldError]:
+    """A toleration of node taints, of a pod or of a RuntimeClass."""
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     operator_path = path / "operator"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from allot.api.quantity import QuantityError, quantity_from_json
@@ -58,7 +58,7 @@ def pod_warnings(pod: RawObject) -> list[str]:
     return list(_warnings(annotations, spec, FieldPath("metadata"), FieldPath("spec")))
 
 
-def template_warnings(owner: RawObject, *path: str) -> list[str]:
+def template_warnings(owner: RawObject, path: Sequence[str] = ("spec", "template")) -> list[str]:
     """About the pod template at a path of another object."""
     template: Mapping[str, Any] = owner.get(*path, default={})
     place = FieldPath(path[0])

@@ -19,6 +19,7 @@ from allot.validation.fields import (
 )
 from allot.validation.label_selector import validate_label_selector
 from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
+from allot.validation.parts import as_part
 from allot.validation.pod_basics import validate_pod_basics
 from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
 
@@ -52,7 +53,7 @@ _COUNTS: Final = (
 
 def validate_workload(workload: RawObject) -> Iterator[FieldError]:
     """Deployments, replica sets, stateful sets and daemon sets."""
-    spec = _mapping(workload.get("spec"))
+    spec = as_part(workload.get("spec"))
     yield from _validate_counts(spec, SPEC)
     selector = spec.get("selector")
     if selector is None:
@@ -67,7 +68,7 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
             labels = _template_labels(spec)
             if not selects_labels(selector, labels):
                 yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
-    yield from _validate_template(_mapping(spec.get("template")), TEMPLATE, ("Always",))
+    yield from _validate_template(as_part(spec.get("template")), TEMPLATE, ("Always",))
     yield from validate_rollout(workload.kind, spec, SPEC)
 
 
@@ -99,14 +100,14 @@ def validate_stateful_set_update(new: RawObject, old: RawObject) -> Iterator[Fie
 
 
 def _fixed_part(stateful_set: RawObject) -> dict[str, Any]:
-    spec = _mapping(stateful_set.get("spec"))
+    spec = as_part(stateful_set.get("spec"))
     return {name: value for name, value in spec.items() if name not in _STATEFUL_FIELDS}
 
 
 def validate_replication_controller(controller: RawObject) -> Iterator[FieldError]:
-    spec = _mapping(controller.get("spec"))
+    spec = as_part(controller.get("spec"))
     yield from _validate_counts(spec, SPEC)
-    selector = _mapping(spec.get("selector"))
+    selector = as_part(spec.get("selector"))
     if not selector:
         yield required(SELECTOR)
     if spec.get("template") is None:
@@ -115,11 +116,11 @@ def validate_replication_controller(controller: RawObject) -> Iterator[FieldErro
     labels = _template_labels(spec)
     if selector and not labels_selector(selector).matches(labels):
         yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
-    yield from _validate_template(_mapping(spec["template"]), TEMPLATE, ("Always",))
+    yield from _validate_template(as_part(spec["template"]), TEMPLATE, ("Always",))
 
 
 def validate_pod_template(template: RawObject) -> Iterator[FieldError]:
-    yield from _validate_template(_mapping(template.get("template")), FieldPath("template"))
+    yield from _validate_template(as_part(template.get("template")), FieldPath("template"))
 
 
 # --- batch ---
@@ -129,15 +130,15 @@ JOB_RESTART_POLICIES: Final = ("OnFailure", "Never")
 
 def validate_job(job: RawObject) -> Iterator[FieldError]:
     """The server sets the selector later."""
-    yield from _validate_job_spec(_mapping(job.get("spec")), SPEC)
+    yield from _validate_job_spec(as_part(job.get("spec")), SPEC)
 
 
 def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     yield from _validate_counts(spec, path)
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         yield required(path / "completions", "when completion mode is Indexed")
-    template = _mapping(spec.get("template"))
-    policy = _mapping(template.get("spec")).get("restartPolicy", "Always")
+    template = as_part(spec.get("template"))
+    policy = as_part(template.get("spec")).get("restartPolicy", "Always")
     if policy == "Always":
         # Defaulting has set "Always" by now.
         yield required(
@@ -165,7 +166,7 @@ _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 
 
 def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
-    spec = _mapping(cron_job.get("spec"))
+    spec = as_part(cron_job.get("spec"))
     schedule = spec.get("schedule") or ""
     if not schedule:
         yield required(SPEC / "schedule")
@@ -184,7 +185,7 @@ def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     if policy not in _CONCURRENCY:
         yield not_supported(SPEC / "concurrencyPolicy", policy or "", _CONCURRENCY)
     yield from _validate_counts(spec, SPEC)
-    job = _mapping(_mapping(spec.get("jobTemplate")).get("spec"))
+    job = as_part(as_part(spec.get("jobTemplate")).get("spec"))
     yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
     path = SPEC / "jobTemplate" / "spec"
     if job.get("manualSelector"):
@@ -197,7 +198,7 @@ _UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def validate_budget(budget: RawObject) -> Iterator[FieldError]:
-    spec = _mapping(budget.get("spec"))
+    spec = as_part(budget.get("spec"))
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield invalid(SPEC, spec, "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):
@@ -208,7 +209,7 @@ def validate_budget(budget: RawObject) -> Iterator[FieldError]:
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _UNHEALTHY_POLICIES:
         yield not_supported(SPEC / "unhealthyPodEvictionPolicy", policy, _UNHEALTHY_POLICIES)
-    yield from validate_label_selector(_mapping(spec.get("selector")), SELECTOR)
+    yield from validate_label_selector(as_part(spec.get("selector")), SELECTOR)
 
 
 # --- parts ---
@@ -217,10 +218,10 @@ def validate_budget(budget: RawObject) -> Iterator[FieldError]:
 def _validate_template(
     template: Mapping[str, Any], path: FieldPath, restart_policies: tuple[str, ...] = ()
 ) -> Iterator[FieldError]:
-    metadata, spec = _mapping(template.get("metadata")), _mapping(template.get("spec"))
-    yield from validate_labels(_mapping(metadata.get("labels")), path / "metadata" / "labels")
+    metadata, spec = as_part(template.get("metadata")), as_part(template.get("spec"))
+    yield from validate_labels(as_part(metadata.get("labels")), path / "metadata" / "labels")
     yield from validate_annotations(
-        _mapping(metadata.get("annotations")), path / "metadata" / "annotations"
+        as_part(metadata.get("annotations")), path / "metadata" / "annotations"
     )
     yield from validate_pod_basics(spec, path / "spec")
     if spec.get("ephemeralContainers"):
@@ -241,9 +242,5 @@ def _validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[Field
 
 
 def _template_labels(spec: Mapping[str, Any]) -> dict[str, str]:
-    template = _mapping(spec.get("template"))
-    return _mapping(_mapping(template.get("metadata")).get("labels"))
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    template = as_part(spec.get("template"))
+    return as_part(as_part(template.get("metadata")).get("labels"))

@@ -96,7 +96,7 @@ def test_annotations_and_templates() -> None:
         f"spec.nodeSelector[{OS}]: {OS_NOTE}",
         f"metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: {note}",
     ]
-    assert template_warnings(RawObject({"spec": {"template": pod}}), "spec", "template") == [
+    assert template_warnings(RawObject({"spec": {"template": pod}})) == [
         f"spec.template.spec.nodeSelector[{OS}]: {OS_NOTE}",
         f"spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: {note}",
     ]

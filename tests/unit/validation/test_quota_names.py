@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allot.api.raw import RawObject
-from allot.validation.core_objects import validate_quota
+from allot.validation.resource_quota import validate_quota
 
 
 @pytest.mark.parametrize(

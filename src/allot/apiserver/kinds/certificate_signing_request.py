@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from allot.api.durations import human_duration
 from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.apiserver.kinds.definition import APPROVAL, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
-from allot.apiserver.printers.ages import human_duration
 from allot.apiserver.printers.column import AGE, NAME, NONE, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, text_at
 from allot.validation.certificates import validate_approval, validate_signing_request

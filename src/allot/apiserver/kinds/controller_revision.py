@@ -11,6 +11,7 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, NONE, Age, Cell, Column, Table, number
 from allot.apiserver.printers.words import count_at
 from allot.validation import core_objects
+from allot.validation.immutable_fields import unchanged
 
 
 def _revision_row(revision: RawObject, age: Age) -> list[Cell]:
@@ -35,9 +36,7 @@ def _controller(obj: RawObject) -> str:
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
-        KindRules(
-            validate=core_objects.validate_revision, validate_change=core_objects.unchanged("data")
-        ),
+        KindRules(validate=core_objects.validate_revision, validate_change=unchanged("data")),
     ),
     table=Table((NAME, Column("Controller"), number("Revision"), AGE), _revision_row),
 )

@@ -96,7 +96,7 @@ def _yes_or_no(value: object) -> str:
 
 
 def _template_warnings(cron_job: RawObject) -> list[str]:
-    return template_warnings(cron_job, "spec", "jobTemplate", "spec", "template")
+    return template_warnings(cron_job, ("spec", "jobTemplate", "spec", "template"))
 
 
 DEFINITION: Final = KindDefinition(

@@ -99,10 +99,6 @@ def _with_template_generation(daemon_set: RawObject, generation: int) -> RawObje
     return daemon_set.with_metadata(replace(metadata, annotations=annotations))
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         DaemonSetStrategy,
@@ -111,7 +107,7 @@ DEFINITION: Final = KindDefinition(
             validate_change=workloads.validate_workload_update,
             status=_COUNTERS,
             generation=COUNTED,
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=daemon_set_defaults,

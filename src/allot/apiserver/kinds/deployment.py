@@ -62,10 +62,6 @@ def _deployment_row(deployment: RawObject, age: Age) -> list[Cell]:
     ]
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -75,7 +71,7 @@ DEFINITION: Final = KindDefinition(
             status={},
             status_metadata=with_stored_labels,
             generation=Generation((("spec",), ("metadata", "annotations"))),
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=deployment_defaults,

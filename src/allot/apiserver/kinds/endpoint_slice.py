@@ -11,7 +11,8 @@ from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import Generation, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, UNSET, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, first_few, text_at
-from allot.validation import core_objects
+from allot.validation import services
+from allot.validation.immutable_fields import unchanged
 
 
 def endpoint_slice_defaults(endpoint_slice: Data) -> Data:
@@ -47,8 +48,8 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=core_objects.validate_endpoint_slice,
-            validate_change=core_objects.unchanged("addressType"),
+            validate=services.validate_endpoint_slice,
+            validate_change=unchanged("addressType"),
             generation=Generation((("endpoints",), ("ports",), ("metadata", "labels"))),
         ),
     ),

@@ -10,7 +10,7 @@ from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import joined
-from allot.validation.core_objects import unchanged
+from allot.validation.immutable_fields import unchanged
 from allot.validation.ip_addresses import address_name_problems
 from allot.validation.networking import validate_ip_address
 

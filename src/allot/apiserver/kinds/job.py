@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from allot.api.durations import human_duration
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, change_each, fill, make, part
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import with_template_labels
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
-from allot.apiserver.printers.ages import human_duration, time_at
+from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import count_at, has_condition, selector_of, template_of
 from allot.validation import workloads
@@ -130,10 +131,6 @@ def _duration(job: RawObject, age: Age) -> str:
     return age(started) if ended is None else human_duration((ended - started).total_seconds())
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -142,7 +139,7 @@ DEFINITION: Final = KindDefinition(
             validate_change=workloads.validate_job_update,
             status={},
             generation=COUNTED,
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=job_defaults,

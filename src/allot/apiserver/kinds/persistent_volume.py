@@ -15,7 +15,7 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
 from allot.apiserver.printers.words import text_at
-from allot.validation import core_objects
+from allot.validation import volumes
 
 
 def volume_defaults(volume: Data) -> Data:
@@ -68,7 +68,7 @@ def _volume_row(volume: RawObject, age: Age) -> list[Cell]:
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         PersistentVolumeStrategy,
-        KindRules(validate=core_objects.validate_volume, status={"phase": "Pending"}),
+        KindRules(validate=volumes.validate_volume, status={"phase": "Pending"}),
     ),
     defaults=volume_defaults,
     table=Table(

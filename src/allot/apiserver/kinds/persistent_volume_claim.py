@@ -13,7 +13,7 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.volumes import access_modes, or_unset, phase, storage_class
 from allot.apiserver.printers.words import text_at
-from allot.validation import core_objects
+from allot.validation import volumes
 from allot.validation.fields import FieldPath
 from allot.validation.pod_warnings import claim_warnings
 
@@ -50,8 +50,8 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=core_objects.validate_volume_claim,
-            validate_change=core_objects.validate_volume_claim_update,
+            validate=volumes.validate_volume_claim,
+            validate_change=volumes.validate_volume_claim_update,
             status={"phase": "Pending"},
             warnings=_claim_warnings,
         ),

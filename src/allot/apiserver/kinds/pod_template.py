@@ -25,7 +25,7 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            warnings=lambda template: template_warnings(template, "template"),
+            warnings=lambda template: template_warnings(template, ("template",)),
             validate=workloads.validate_pod_template,
             generation=Generation((("template",),)),
         ),

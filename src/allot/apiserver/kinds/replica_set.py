@@ -46,10 +46,6 @@ REPLICA_TABLE: Final = Table(
 """Also that of replication controllers."""
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -58,7 +54,7 @@ DEFINITION: Final = KindDefinition(
             validate_change=workloads.validate_workload_update,
             status=REPLICA_COUNTERS,
             generation=COUNTED,
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=replica_set_defaults,

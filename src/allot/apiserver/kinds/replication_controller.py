@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, fill, part
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import with_counters, with_template_labels
@@ -30,10 +29,6 @@ def replication_controller_defaults(controller: Data) -> Data:
     return with_counters(controller, REPLICA_COUNTERS)
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -41,7 +36,7 @@ DEFINITION: Final = KindDefinition(
             validate=workloads.validate_replication_controller,
             status=REPLICA_COUNTERS,
             generation=COUNTED,
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=replication_controller_defaults,

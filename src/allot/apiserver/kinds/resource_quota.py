@@ -10,7 +10,7 @@ from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import joined
-from allot.validation import core_objects
+from allot.validation import resource_quota
 
 
 def _quota_row(quota: RawObject, age: Age) -> list[Cell]:
@@ -29,7 +29,7 @@ def _quota_row(quota: RawObject, age: Age) -> list[Cell]:
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(RawStrategy, KindRules(validate=core_objects.validate_quota, status={})),
+    strategy=partial(RawStrategy, KindRules(validate=resource_quota.validate_quota, status={})),
     table=Table((NAME, Column("Request"), Column("Limit"), AGE), _quota_row),
     subresources=(STATUS,),
     returns_deleted_in=("v1",),

@@ -11,6 +11,7 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, text_at
 from allot.validation import core_objects
+from allot.validation.immutable_fields import unchanged
 
 
 def _runtime_class_row(runtime_class: RawObject, age: Age) -> list[Cell]:
@@ -26,7 +27,7 @@ DEFINITION: Final = KindDefinition(
         RawStrategy,
         KindRules(
             validate=core_objects.validate_runtime_class,
-            validate_change=core_objects.unchanged("handler"),
+            validate_change=unchanged("handler"),
             needs_resource_version=True,
         ),
     ),

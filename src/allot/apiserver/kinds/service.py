@@ -12,7 +12,7 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import joined, labels_text, or_none, text_at
-from allot.validation import core_objects
+from allot.validation import services
 from allot.validation.formats import label_problems
 
 
@@ -56,7 +56,7 @@ def _service_warnings(service: RawObject) -> list[str]:
             f"annotation {TOPOLOGY_HINTS} is deprecated,"
             " please use service.kubernetes.io/topology-mode instead"
         )
-    if spec.get("clusterIP") == core_objects.HEADLESS:
+    if spec.get("clusterIP") == services.HEADLESS:
         ignored = {
             "loadBalancerIP": bool(spec.get("loadBalancerIP")),
             "externalIPs": bool(spec.get("externalIPs")),
@@ -87,8 +87,8 @@ DEFINITION: Final = KindDefinition(
         ServiceStrategy,
         KindRules(
             label_problems,
-            core_objects.validate_service,
-            core_objects.validate_service_update,
+            services.validate_service,
+            services.validate_service_update,
             status={"loadBalancer": {}},
             warnings=_service_warnings,
         ),

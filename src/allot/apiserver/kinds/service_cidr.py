@@ -10,7 +10,7 @@ from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, joined
-from allot.validation.core_objects import unchanged
+from allot.validation.immutable_fields import unchanged
 from allot.validation.networking import validate_service_cidr
 
 

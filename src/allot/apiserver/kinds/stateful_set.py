@@ -66,10 +66,6 @@ def _stateful_set_row(stateful_set: RawObject, age: Age) -> list[Cell]:
 _COUNTERS: Final = {"replicas": 0, "availableReplicas": 0}
 
 
-def _template_warnings(owner: RawObject) -> list[str]:
-    return template_warnings(owner, "spec", "template")
-
-
 DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
@@ -79,7 +75,7 @@ DEFINITION: Final = KindDefinition(
             workloads.validate_stateful_set_update,
             status=_COUNTERS,
             generation=COUNTED,
-            warnings=_template_warnings,
+            warnings=template_warnings,
         ),
     ),
     defaults=stateful_set_defaults,

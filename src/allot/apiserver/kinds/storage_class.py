@@ -12,7 +12,7 @@ from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, text_at
-from allot.validation import core_objects
+from allot.validation import volumes
 
 
 def storage_class_defaults(storage_class: Data) -> Data:
@@ -36,8 +36,8 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=core_objects.validate_storage_class,
-            validate_change=core_objects.validate_storage_class_update,
+            validate=volumes.validate_storage_class,
+            validate_change=volumes.validate_storage_class_update,
         ),
     ),
     defaults=storage_class_defaults,

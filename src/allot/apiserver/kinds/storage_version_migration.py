@@ -11,7 +11,7 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import Age, Cell, Column, Table
 from allot.apiserver.printers.words import has_condition, text_at
 from allot.validation.api_service import validate_storage_version_migration
-from allot.validation.core_objects import unchanged
+from allot.validation.immutable_fields import unchanged
 
 
 def _migration_row(migration: RawObject, _: Age) -> list[Cell]:

@@ -12,7 +12,8 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.strategy import metadata_for_status_update
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
 from allot.apiserver.printers.words import age_of, text_at
-from allot.validation import core_objects
+from allot.validation import volumes
+from allot.validation.immutable_fields import unchanged
 
 
 def volume_attachment_defaults(attachment: Data) -> Data:
@@ -34,8 +35,8 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=core_objects.validate_attachment,
-            validate_change=core_objects.unchanged("spec"),
+            validate=volumes.validate_attachment,
+            validate_change=unchanged("spec"),
             status={"attached": False},
             status_metadata=metadata_for_status_update,
             needs_resource_version=True,

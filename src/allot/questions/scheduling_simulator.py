@@ -98,16 +98,9 @@ class SchedulingSimulator(StaticScheduler):
         return configuration.percentage_of_nodes_to_score
 
     def _follow(self) -> None:
-        first = next(iter(self.profiles.values()))
         configuration = self._configuration
-        self.queue = SchedulingQueue(
-            first.queue_sort[0],
-            {name: profile.pre_enqueue for name, profile in self.profiles.items()},
-            {
-                plugin.name: plugin.events_to_register()
-                for profile in self.profiles.values()
-                for plugin in profile.plugins
-            },
+        self.queue = SchedulingQueue.of_profiles(
+            self.profiles,
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
         )
         self.handlers = EventHandlers(

@@ -94,15 +94,8 @@ class SchedulerProcess:
         self.profiles = {
             profile.scheduler_name: self._profile(profile) for profile in configuration.profiles
         }
-        first = next(iter(self.profiles.values()))
-        self.queue = SchedulingQueue(
-            first.queue_sort[0],
-            {name: profile.pre_enqueue for name, profile in self.profiles.items()},
-            {
-                plugin.name: plugin.events_to_register()
-                for profile in self.profiles.values()
-                for plugin in profile.plugins
-            },
+        self.queue = SchedulingQueue.of_profiles(
+            self.profiles,
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
             lambda sub_queue, event: self.metrics.pod_queued(sub_queue.value, event),
         )

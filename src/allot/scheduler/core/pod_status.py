@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from allot.api.times import written_time
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.event_recorder import EventRecorder
@@ -154,7 +155,7 @@ def status_change(
     status: dict[str, Any] = {}
     if any(found.get(name) != value for name, value in wanted.items()):
         since = found.get("lastTransitionTime") if found.get("status") == "False" else None
-        time = since or now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = since or written_time(now)
         generation = pod.pod.metadata.generation
         observed = {"observedGeneration": generation} if generation else {}
         status["conditions"] = [

@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from allot.backoff import Backoff
 from allot.scheduler.core.active_queue import ActiveQueue
+from allot.scheduler.core.backoff_queue import BackoffQueue
 from allot.scheduler.core.in_flight_events import InFlightEvents, ObservedEvent
 from allot.scheduler.core.queueing_hints import QueueingHints
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue, UnschedulablePods
@@ -32,6 +33,7 @@ from allot.scheduler.framework.events import (
     EventRegistration,
 )
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
+from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
 
@@ -75,21 +77,37 @@ class SchedulingQueue:
         }
         self._gates = gates
         self._hints = QueueingHints(registrations)
-        self._backoff = backoff
         self._observe = observe
         self.on_gated: OnGated = lambda _: None
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight: dict[str, _InFlight] = {}
         self._in_flight_events = InFlightEvents()
         self._active = ActiveQueue(sort)
-        self._rejected_backoff: list[tuple[float, int, QueuedPodInfo]] = []
-        self._error_backoff: list[tuple[float, int, QueuedPodInfo]] = []
+        self._backoff = BackoffQueue(backoff)
         self._timed_out: list[tuple[float, int, int, QueuedPodInfo]] = []
         """Unschedulable pods whose attempt timed out: when they are retried, and after which attempt."""
         self._unschedulable_pods = UnschedulablePods(self._referenced_objects)
         self.checks = 0
         """How often an event made the queue check a pod; tests count it."""
         self._tickets = count(1)
+
+    @classmethod
+    def of_profiles(
+        cls, profiles: Mapping[str, Profile], backoff: Backoff, observe: Observer = lambda *_: None
+    ) -> Self:
+        """The queue of a scheduler: all profiles sort in the same way, and each gates and waits for itself."""
+        first = next(iter(profiles.values()))
+        return cls(
+            first.queue_sort[0],
+            {name: profile.pre_enqueue for name, profile in profiles.items()},
+            {
+                plugin.name: plugin.events_to_register()
+                for profile in profiles.values()
+                for plugin in profile.plugins
+            },
+            backoff,
+            observe,
+        )
 
     # --- pods come and go ---
 
@@ -260,11 +278,8 @@ class SchedulingQueue:
 
     def flush(self, now: float) -> None:
         """Move pods whose backoff is over to the active queue."""
-        for heap in (self._rejected_backoff, self._error_backoff):
-            while heap and heap[0][0] <= now:
-                _, ticket, queued = heapq.heappop(heap)
-                if queued.ticket == ticket:
-                    self._enqueue(queued, now, "BackoffComplete")
+        for queued in self._backoff.pop_completed(now):
+            self._enqueue(queued, now, "BackoffComplete")
         while self._timed_out and self._timed_out[0][0] <= now:
             _, _, attempts, queued = heapq.heappop(self._timed_out)
             if queued.sub_queue is SubQueue.UNSCHEDULABLE and queued.attempts == attempts:
@@ -278,12 +293,11 @@ class SchedulingQueue:
 
     def next_due(self) -> float | None:
         """When `flush` or `pop` has something to do; None if that takes an event."""
-        if self._active.has_pods() or self._trimmed(self._rejected_backoff):
+        if self._active.has_pods() or self._backoff.has_rejected():
             return 0.0
-        due = [self._timed_out[0][0]] if self._timed_out else []
-        if self._trimmed(self._error_backoff):
-            due.append(self._error_backoff[0][0])
-        return min(due, default=None)
+        timed_out = self._timed_out[0][0] if self._timed_out else None
+        failed = self._backoff.first_failed_due()
+        return min((due for due in (timed_out, failed) if due is not None), default=None)
 
     # --- contents ---
 
@@ -356,30 +370,21 @@ class SchedulingQueue:
             self._unschedulable_pods.add(queued)
 
     def _push_backoff(self, queued: QueuedPodInfo, now: float, event: str) -> None:
-        failures = queued.errors if queued.last_failed else queued.rejections
-        due = queued.queued_at + self._backoff.seconds(failures)
-        if due <= now:
+        if self._backoff.due(queued) <= now:
             self._enqueue(queued, now, event)
             return
         self._move(queued, SubQueue.BACKOFF, next(self._tickets))
-        heap = self._error_backoff if queued.last_failed else self._rejected_backoff
-        heapq.heappush(heap, (due, queued.ticket, queued))
+        self._backoff.push(queued)
         self._observe(SubQueue.BACKOFF, event)
 
     def _pop_from_backoff(self) -> QueuedPodInfo | None:
         """A pod in backoff when the active queue is empty, unless its last attempt ended in an error."""
-        while self._trimmed(self._rejected_backoff):
-            queued = heapq.heappop(self._rejected_backoff)[2]
+        while (queued := self._backoff.pop_rejected()) is not None:
             if self._gate(queued).is_success:
                 return queued
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, "BackoffComplete")
         return None
-
-    def _trimmed(self, heap: list[tuple[float, int, QueuedPodInfo]]) -> bool:
-        while heap and heap[0][2].ticket != heap[0][1]:
-            heapq.heappop(heap)
-        return bool(heap)
 
     def _run_queueing_hints(
         self, queued: QueuedPodInfo, observed: ObservedEvent, now: float

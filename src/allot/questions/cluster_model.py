@@ -19,6 +19,7 @@ import msgspec
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
+from allot.api.generated_names import suffix_of
 from allot.api.identities import ObjectKey
 from allot.api.times import written_time
 from allot.client import resources
@@ -32,7 +33,7 @@ from allot.controllers.resource_claims.decisions import (
 )
 from allot.controllers.resource_claims.pods import used_claims
 from allot.controllers.resource_claims.templates import is_made_for
-from allot.controllers.workloads.names import SAFE_LETTERS, SUFFIX_LENGTH, generated_name
+from allot.controllers.workloads.names import generated_name
 from allot.controllers.workloads.ownership import controller_of
 from allot.questions.device_usage import DeviceUsage
 from allot.questions.new_pods import (
@@ -156,11 +157,7 @@ class ClusterModel:
     def _suffix(self) -> str:
         """Different for each pod, and the same in each run."""
         number = next(self._suffixes) * 7_368_787  # a prime: consecutive names do not look alike
-        letters = []
-        for _ in range(SUFFIX_LENGTH):
-            number, index = divmod(number, len(SAFE_LETTERS))
-            letters.append(SAFE_LETTERS[index])
-        return "".join(letters)
+        return suffix_of(number)
 
     def _with_claims(self, pod: Pod, put: Callable[[ResourceClaim], None]) -> Pod:
         made = {}

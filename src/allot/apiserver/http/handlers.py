@@ -57,8 +57,8 @@ from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.kinds.scale import SCALE_TABLE
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.conversion import Converter
-from allot.apiserver.registry.object_store import Written
 from allot.apiserver.registry.reading import ListMeta, Reader
+from allot.apiserver.registry.write_results import Written
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject

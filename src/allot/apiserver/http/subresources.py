@@ -45,7 +45,7 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
-from allot.apiserver.registry.object_store import ObjectStore, Written
+from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.token_requests import TokenRequests
 from allot.apiserver.registry.write_pipeline import (
@@ -56,6 +56,7 @@ from allot.apiserver.registry.write_pipeline import (
     pipeline_for,
     unmet_precondition,
 )
+from allot.apiserver.registry.write_results import Written
 from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 

@@ -44,10 +44,11 @@ from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.deletion import DeleteOptions
-from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate, Written
+from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate
 from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
+from allot.apiserver.registry.write_results import Written
 from allot.client.cooperative import with_pauses
 from allot.client.transport import WITH_STATUS
 from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST

@@ -6,11 +6,10 @@ Storage errors become API errors in `storage_errors`.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from allot.api.base import replace
@@ -27,15 +26,10 @@ from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
+from allot.apiserver.registry.generated_names import new_name_suffix
 from allot.apiserver.registry.uids import new_uid
-from allot.apiserver.registry.write_pipeline import (
-    Accepted,
-    Outcome,
-    Refused,
-    Rejected,
-    Update,
-    pipeline_for,
-)
+from allot.apiserver.registry.write_pipeline import Update, pipeline_for
+from allot.apiserver.registry.write_results import Written, accepted
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import storage_codec
@@ -59,27 +53,9 @@ from allot.validation.kubernetes_warnings import rule_warnings
 
 MAX_TRIES: Final = 100
 """Attempts of a write after conflicts, before the client gets 409."""
-NAME_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-_PAIRS: Final = tuple(one + two for one in NAME_CHARACTERS for two in NAME_CHARACTERS)
-_PAIR_COUNT: Final = len(_PAIRS)
-_SUFFIXES: Final = len(NAME_CHARACTERS) ** 5
 MAX_GENERATED_NAMES: Final = 8
 EXPRESSION_SECONDS: Final = 2.0
 """CPU time of the rules and patterns that run on one object."""
-
-
-class Written(NamedTuple):
-    """The object after a write, and warnings for the client."""
-
-    stored: StoredObject
-    warnings: list[str]
-    gone: bool = False
-    created: bool = False
-    """Whether an apply made the object."""
-
-    def with_warnings(self, first: list[str]) -> Written:
-        """The same, after the warnings of decoding."""
-        return self._replace(warnings=[*first, *self.warnings]) if first else self
 
 
 RequestedUpdate = tuple[Update, RequestInfo]
@@ -229,7 +205,7 @@ class ObjectStore:
         self, resource: Resource, obj: Any, request: WriteRequest
     ) -> tuple[Any, list[str]]:
         outcome = pipeline_for(resource).create(obj, request)
-        new, warnings = _accepted(outcome, resource, obj.metadata.name)
+        new, warnings = accepted(outcome, resource, obj.metadata.name)
         return new, [*warnings, *rule_warnings(new, self._gates)]
 
     async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
@@ -330,14 +306,8 @@ class ObjectStore:
             entry = stored.entry._replace(value=body)
             shown = await self._converter.shown(resource, StoredObject(entry, codec))
             return Written(shown, warnings, gone)
-        try:
-            first: Operation = (
-                Delete(stored.key, stored.revision)
-                if gone
-                else Put(stored.key, body, stored.revision)
-            )
-            revision = await self._store.write(first, *operations)
-        except RevisionConflictError:
+        revision = await self._replace(stored, None if gone else body, operations)
+        if revision is None:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
         written = StoredObject(entry, codec) if gone else self._caches.written(resource, entry, new)
@@ -360,7 +330,7 @@ class ObjectStore:
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
             outcome = update.complete(proposed, old, request)
-            new, warnings = _accepted(outcome, resource, key.name)
+            new, warnings = accepted(outcome, resource, key.name)
             if isinstance(new, RawObject) or new.spec == old.spec:
                 return new, warnings
             return new, [*warnings, *rule_warnings(new, self._gates)]
@@ -413,19 +383,27 @@ class ObjectStore:
         if info.dry_run:
             written = StoredObject(stored.entry._replace(value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
-        try:
-            first: Operation = (
-                Delete(stored.key, stored.revision)
-                if gone
-                else Put(stored.key, body, stored.revision)
-            )
-            revision = await self._store.write(first, *admitted.operations)
-        except RevisionConflictError:
+        revision = await self._replace(stored, None if gone else body, admitted.operations)
+        if revision is None:
             return None
         if gone:
             return Written(shown, warnings, gone=True)
         written = StoredObject(Entry(stored.key, body, revision, stored.entry.created), codec)
         return Written(await self._converter.shown(resource, written), warnings)
+
+    async def _replace(
+        self, stored: StoredObject, body: bytes | None, more: tuple[Operation, ...]
+    ) -> int | None:
+        """Write `body`, or delete the object if it is None: the revision; None after a write conflict."""
+        first: Operation = (
+            Delete(stored.key, stored.revision)
+            if body is None
+            else Put(stored.key, body, stored.revision)
+        )
+        try:
+            return await self._store.write(first, *more)
+        except RevisionConflictError:
+            return None
 
     def _request(
         self,
@@ -456,16 +434,6 @@ def new_deadline() -> Deadline:
     return cpu_deadline(EXPRESSION_SECONDS)
 
 
-def new_name_suffix() -> str:
-    """Five random characters, without vowels, as in Kubernetes."""
-    number = int(random.random() * _SUFFIXES)  # noqa: S311 - not a secret
-    return (
-        _PAIRS[number % _PAIR_COUNT]
-        + _PAIRS[number // _PAIR_COUNT % _PAIR_COUNT]
-        + NAME_CHARACTERS[number // _PAIR_COUNT**2]
-    )
-
-
 def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:
     """The object as it is stored, if nothing differs but when its managers wrote."""
     entries, known = new.metadata.managed_fields, old.metadata.managed_fields
@@ -473,18 +441,3 @@ def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:
         return new
     unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
     return unchanged if unchanged == old else new
-
-
-def _accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:
-    match outcome:
-        case Accepted(obj, warnings):
-            return obj, warnings
-        case Rejected(errors, by_resource, warnings):
-            kind = resource.plural if by_resource else resource.kind
-            refusal = api_errors.invalid(resource.group, kind, name, errors)
-            refusal.warnings += warnings
-            raise refusal
-        case Refused(409, _, message):
-            raise api_errors.conflict(resource, name, message)
-        case Refused(code, reason, message):
-            raise ApiError(code, reason, message)

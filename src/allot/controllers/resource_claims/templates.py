@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
+from allot.api.generated_names import suffix_of
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
@@ -21,9 +22,6 @@ from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
 MAX_BASE: Final = 57
 """Leaves room for a hyphen and the suffix in a name of 63 characters."""
-SUFFIX_LENGTH: Final = 5
-_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Kubernetes' alphabet for generated names: no vowels and no ambiguous characters."""
 
 NO_ADMIN_ACCESS: Final = "admin access is requested, but the feature is disabled"
 NO_PRIORITIZED_LIST: Final = (
@@ -43,12 +41,7 @@ def name_base(pod_name: str, entry_name: str) -> str:
 def name_suffix(pod_uid: str, entry_name: str, attempt: int = 0) -> str:
     """The suffix of the claim's name. `attempt` gives another one if the name is in use."""
     digest = hashlib.sha256(f"{pod_uid}/{entry_name}/{attempt}".encode()).digest()
-    number = int.from_bytes(digest[:8])
-    letters = []
-    for _ in range(SUFFIX_LENGTH):
-        number, index = divmod(number, len(_SUFFIX_LETTERS))
-        letters.append(_SUFFIX_LETTERS[index])
-    return "".join(letters)
+    return suffix_of(int.from_bytes(digest[:8]))
 
 
 def claim_key(pod: Pod, entry_name: str, attempt: int = 0) -> ObjectKey:

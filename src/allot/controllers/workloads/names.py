@@ -12,18 +12,18 @@ from typing import Any, Final
 
 import msgspec
 
+from allot.api.generated_names import SUFFIX_CHARACTERS, SUFFIX_LENGTH, suffix_of
 from allot.controllers.workloads.accessors import without_nulls
 
-SAFE_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-SUFFIX_LENGTH: Final = 5
 MAX_NAME_LENGTH: Final = 63
+HASH_LENGTH: Final = 9
 MAX_BASE_LENGTH: Final = MAX_NAME_LENGTH - SUFFIX_LENGTH
 
 NewSuffix = Callable[[], str]
 
 
 def random_suffix() -> str:
-    return "".join(random.choices(SAFE_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311 - not a secret
+    return "".join(random.choices(SUFFIX_CHARACTERS, k=SUFFIX_LENGTH))  # noqa: S311 - not a secret
 
 
 def generated_name(base: str, new_suffix: NewSuffix = random_suffix) -> str:
@@ -40,8 +40,4 @@ def content_hash(content: Any, collisions: int | None = None) -> str:
     if collisions is not None:
         encoded += b"#%d" % collisions
     number = zlib.crc32(encoded) << 12 | zlib.adler32(encoded) & 0xFFF
-    letters = []
-    for _ in range(9):
-        number, rest = divmod(number, len(SAFE_LETTERS))
-        letters.append(SAFE_LETTERS[rest])
-    return "".join(letters)
+    return suffix_of(number, HASH_LENGTH)

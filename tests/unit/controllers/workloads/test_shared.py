@@ -7,12 +7,13 @@ import asyncio
 import pytest
 
 from allot.api.core import Pod
+from allot.api.generated_names import SUFFIX_CHARACTERS
 from allot.api.identities import ObjectKey
 from allot.client.resources import REPLICA_SETS
 from allot.controllers.workloads.conditions import ConditionUpdate, with_condition
 from allot.controllers.workloads.expectations import EXPECTATIONS_TIMEOUT_SECONDS, Expectations
 from allot.controllers.workloads.int_or_percent import resolve
-from allot.controllers.workloads.names import SAFE_LETTERS, content_hash, generated_name
+from allot.controllers.workloads.names import content_hash, generated_name
 from allot.controllers.workloads.ownership import classify_objects, orphan_labels, selected_label
 from allot.controllers.workloads.pod_ranking import DELETION_COST, pods_to_delete
 from allot.controllers.workloads.pod_states import (
@@ -38,7 +39,7 @@ def test_generated_names_fit() -> None:
     name = generated_name("x" * 100 + "-")
 
     assert len(name) == 63
-    assert set(name[-5:]) <= set(SAFE_LETTERS)
+    assert set(name[-5:]) <= set(SUFFIX_CHARACTERS)
 
 
 def test_hashes_differ_by_content_and_collision_only() -> None:
@@ -47,7 +48,7 @@ def test_hashes_differ_by_content_and_collision_only() -> None:
     assert one == content_hash({"b": {"c": 2}, "a": 1})
     assert one != content_hash({"a": 2, "b": {"c": 2}})
     assert one != content_hash({"a": 1, "b": {"c": 2}}, 1)
-    assert set(one) <= set(SAFE_LETTERS)
+    assert set(one) <= set(SUFFIX_CHARACTERS)
 
 
 @pytest.mark.parametrize(

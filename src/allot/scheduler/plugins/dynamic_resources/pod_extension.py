@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from allot.api.base import replace
 from allot.api.claims import DeviceClaim, ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
 from allot.api.core import ContainerExtendedResourceRequest, Pod
+from allot.api.generated_names import SUFFIX_CHARACTERS
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.resource import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
 from allot.scheduler.plugins.dynamic_resources.extended_resources import (
@@ -29,8 +30,6 @@ UNCREATED_CLAIM_NAME: Final = "<extended-resources>"
 """No claim in the API can have this name."""
 NAME_SUFFIX: Final = "-extended-resources-"
 MAX_GENERATED_BASE: Final = 55
-SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Those of generated names: they spell no words."""
 SUFFIX_LENGTH: Final = 8
 CANNOT_FIT: Final = "cannot fit resource"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
@@ -125,7 +124,9 @@ def claim_to_create(claim: ResourceClaim) -> ResourceClaim:
 
 def _name_end(pod_uid: str) -> str:
     digest = hashlib.sha256(pod_uid.encode()).digest()
-    return "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:SUFFIX_LENGTH])
+    return "".join(
+        SUFFIX_CHARACTERS[byte % len(SUFFIX_CHARACTERS)] for byte in digest[:SUFFIX_LENGTH]
+    )
 
 
 def extended_claim_pod(claim: ResourceClaim) -> str | None:

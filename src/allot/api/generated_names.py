@@ -1,0 +1,17 @@
+"""Generated names: the characters of their suffixes, without vowels, so that they spell no words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH: Final = 5
+
+
+def suffix_of(number: int, length: int = SUFFIX_LENGTH) -> str:
+    """The lowest digits of a number in these characters, the lowest one first."""
+    characters = []
+    for _ in range(length):
+        number, digit = divmod(number, len(SUFFIX_CHARACTERS))
+        characters.append(SUFFIX_CHARACTERS[digit])
+    return "".join(characters)

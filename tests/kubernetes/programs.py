@@ -71,11 +71,11 @@ def running(name: str, *arguments: str, log: Path) -> Iterator[subprocess.Popen[
 
 @contextmanager
 def api_server(directory: Path, *arguments: str) -> Iterator[Path]:
-    """`allot up` without scheduler and controllers: its kubeconfig. `audit.log` has all requests."""
+    """`allot up` without scheduler, controllers and nodes: its kubeconfig. `audit.log` has all requests."""
     policy = directory / "policy.yaml"
     policy.write_text(AUDIT_POLICY)
     audit = ("--audit-policy-file", str(policy), "--audit-log-path", str(directory / "audit.log"))
-    alone = ("--no-scheduler", "--no-controllers")
+    alone = ("--no-scheduler", "--no-controllers", "--no-nodes")
     with running_cluster(directory, *alone, *audit, *arguments) as kubeconfig:
         yield kubeconfig
 

@@ -95,8 +95,8 @@ async def _play(
     exits: bool,
     options: ServerOptions,
 ) -> None:
+    from allot.api.times import written_time
     from allot.apiserver.running import running_server
-    from allot.questions.recording.reader import written
     from allot.questions.recording.replay import Replay
 
     async with running_server(options) as running:
@@ -110,13 +110,13 @@ async def _play(
 
         async def play() -> None:
             count = await shown.show(first)
-            click.echo(f"allot replay: {running.url}, {count} objects as of {written(first)}")
+            click.echo(f"allot replay: {running.url}, {count} objects as of {written_time(first)}")
             click.echo(f"  kubectl --kubeconfig {running.kubeconfig} get pods -A")
             click.echo(READY)
             if not speed:
                 return
             changes = await shown.play(first, last, speed)
-            click.echo(f"{changes} changes played, up to {written(last)}")
+            click.echo(f"{changes} changes played, up to {written_time(last)}")
             if exits:
                 running.stop()
             else:

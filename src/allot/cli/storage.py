@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -14,6 +13,7 @@ import yaml
 from allot.cli.data_directory import occupant
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError, storage_error
+from allot.cli.tables import output_option
 
 if TYPE_CHECKING:
     from allot.storage.rescue import Examination
@@ -22,27 +22,15 @@ MAX_LINES: Final = 50
 """How many damaged records a table shows; JSON and YAML have all."""
 CREDENTIALS: Final = "pki"
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 @click.group()
 def storage() -> None:
     """Check a data directory for damage, and save what is intact."""
 
 
-def _output_option(command: F) -> F:
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json", "yaml"]),
-        default="table",
-        show_default=True,
-    )(command)
-
-
 @storage.command()
 @click.argument("data", metavar="DIR", type=click.Path(exists=True, path_type=Path))
-@_output_option
+@output_option
 def check(data: Path, output: str) -> int:
     """Verify every record in a data directory, or in an SQLite file, and name those that are damaged.
 
@@ -70,7 +58,7 @@ def check(data: Path, output: str) -> int:
     type=click.Path(path_type=Path),
     help="The directory to make; a file, if DIR is one.",
 )
-@_output_option
+@output_option
 def rescue(data: Path, target: Path, output: str) -> int:
     """Save what is intact in a damaged data directory into a new one, and list what is lost.
 

@@ -33,6 +33,17 @@ class Column(NamedTuple):
     """Whether its words are never broken: names to be copied."""
 
 
+def output_option(command: F) -> F:
+    """`-o`; the function gets `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json", "yaml"]),
+        default="table",
+        show_default=True,
+    )(command)
+
+
 def output_options(command: F) -> F:
     """`-o` and `--width`; the function gets `output` and `width`."""
     command = click.option(
@@ -41,13 +52,7 @@ def output_options(command: F) -> F:
         metavar="COLUMNS",
         help="Wrap text to so many columns. Default: those of the terminal; not at all without one.",
     )(command)
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json", "yaml"]),
-        default="table",
-        show_default=True,
-    )(command)
+    return output_option(command)
 
 
 def console_for(width: int | None) -> PrintableConsole:

@@ -19,6 +19,7 @@ from prometheus_client.utils import floatToGoString
 
 from allot.api.core import Pod
 from allot.api.quantity import Quantity
+from allot.api.times import read_time
 from allot.client import resources
 from allot.controllers.pool_status import newest_slices
 from allot.questions.devices import DeviceFilter, DeviceList, DeviceUse, list_devices
@@ -94,11 +95,10 @@ def _wait_of(pod: Pod) -> float | None:
     created = pod.metadata.creation_timestamp
     for condition in pod.get("status", "conditions", default=()):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            try:
-                then = datetime.fromisoformat(condition.get("lastTransitionTime") or "")
-            except ValueError:
+            then = read_time(condition.get("lastTransitionTime"))
+            if then is None or created is None:
                 return None
-            return max(0.0, (then - created).total_seconds()) if created is not None else None
+            return max(0.0, (then - created).total_seconds())
     return None
 
 

@@ -10,6 +10,7 @@ from rich.style import Style
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
+from allot.api.durations import human_duration
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client import resources
@@ -31,14 +32,8 @@ PENDING: Final = "Pending"
 
 
 def age_text(since: datetime | None, now: datetime) -> str:
-    """How long ago, in the largest unit that says enough: 45s, 12m, 3h, 8d."""
-    if since is None:
-        return "-"
-    seconds = max(0, int((now - since).total_seconds()))
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
+    """How long ago, as kubectl shows ages."""
+    return "-" if since is None else human_duration(max((now - since).total_seconds(), 0.0))
 
 
 # --- devices ---

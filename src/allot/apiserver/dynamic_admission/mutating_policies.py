@@ -13,7 +13,6 @@ from allot.apiserver.dynamic_admission.json_patching import (
     PatchTestError,
     apply_json_patch,
 )
-from allot.apiserver.dynamic_admission.params import BindingConfigurationError
 from allot.apiserver.dynamic_admission.patch_values import (
     MutationError,
     merged_configuration,
@@ -53,18 +52,9 @@ class MutatingPolicies:
         return self._context.request
 
     async def _apply(self, bound: BoundPolicy) -> None:
-        context = self._context
-        matched = await context.matched(bound, self._configuration_failed)
-        for binding, version in matched.bindings:
-            try:
-                params = await context.params.collect(
-                    matched.param_resource, binding.param_ref, context.request.namespace
-                )
-            except BindingConfigurationError as error:
-                self._configuration_failed(bound, binding, str(error))
-                continue
-            for given in params:
-                await self._invoke(bound.policy, binding, version, given)
+        evaluations = self._context.evaluations_of(bound, self._configuration_failed)
+        async for binding, version, params in evaluations:
+            await self._invoke(bound.policy, binding, version, params)
 
     async def _invoke(
         self, policy: MutatingPolicy, binding: Binding, version: str, params: Document | None

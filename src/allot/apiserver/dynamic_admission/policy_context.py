@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NamedTuple
 
 from allot.api.raw import RawObject
 from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
 from allot.apiserver.dynamic_admission.matching import Match
-from allot.apiserver.dynamic_admission.params import Params, PolicyConfigurationError
+from allot.apiserver.dynamic_admission.params import (
+    BindingConfigurationError,
+    Params,
+    PolicyConfigurationError,
+)
 from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy
-from allot.apiserver.dynamic_admission.review_request import ReviewRequest
+from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.conversion import Converter, is_converted
@@ -31,7 +35,7 @@ class Notes:
             request.annotate(key, value)
 
 
-class Matched(NamedTuple):
+class _Matched(NamedTuple):
     """The bindings that match a request with the versions they see, and the resource of parameters."""
 
     bindings: list[tuple[Binding, str]]
@@ -94,12 +98,12 @@ class PolicyContext:
         """The version that is seen of the object; None if the request does not match."""
         return match.version_for(self.request, self._namespace_labels)
 
-    async def matched(self, bound: BoundPolicy, failed: ConfigurationFailed) -> Matched:
+    async def _matched(self, bound: BoundPolicy, failed: ConfigurationFailed) -> _Matched:
         """What of a policy is about the request; `failed` is told if it cannot be evaluated."""
         policy = bound.policy
         version = self.version_for(policy.match)
         if version is None:
-            return Matched([])
+            return _Matched([])
         await self.convert(version)
         resource = None
         if policy.param_kind is not None:
@@ -107,10 +111,26 @@ class PolicyContext:
                 resource = self.params.resource(policy.param_kind)
             except PolicyConfigurationError as error:
                 failed(bound, None, str(error))
-                return Matched([])
+                return _Matched([])
         bindings = [
             (binding, version)
             for binding in bound.bindings
             if binding.match is None or self.version_for(binding.match) is not None
         ]
-        return Matched(bindings, resource)
+        return _Matched(bindings, resource)
+
+    async def evaluations_of(
+        self, bound: BoundPolicy, failed: ConfigurationFailed
+    ) -> AsyncIterator[tuple[Binding, str, Document | None]]:
+        """Each binding that is about the request, with the version that is seen, for each of its params."""
+        matched = await self._matched(bound, failed)
+        for binding, version in matched.bindings:
+            try:
+                found = await self.params.collect(
+                    matched.param_resource, binding.param_ref, self.request.namespace
+                )
+            except BindingConfigurationError as error:
+                failed(bound, binding, str(error))
+                continue
+            for params in found:
+                yield binding, version, params

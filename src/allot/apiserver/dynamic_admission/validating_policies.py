@@ -13,7 +13,6 @@ from allot.apiserver.dynamic_admission.expressions import (
     Expression,
     OutOfBudgetError,
 )
-from allot.apiserver.dynamic_admission.params import BindingConfigurationError
 from allot.apiserver.dynamic_admission.policies import (
     Binding,
     BoundPolicy,
@@ -70,18 +69,10 @@ class ValidatingPolicies:
 
     async def _validate(self, bound: BoundPolicy) -> None:
         context, policy = self._context, bound.policy
-        matched = await context.matched(bound, self._configuration_failed)
         annotations: dict[str, list[str]] = {}
-        for binding, version in matched.bindings:
-            try:
-                params = await context.params.collect(
-                    matched.param_resource, binding.param_ref, context.request.namespace
-                )
-            except BindingConfigurationError as error:
-                self._configuration_failed(bound, binding, str(error))
-                continue
-            for given in params:
-                await self._evaluate(policy, binding, version, given, annotations)
+        evaluations = context.evaluations_of(bound, self._configuration_failed)
+        async for binding, version, params in evaluations:
+            await self._evaluate(policy, binding, version, params, annotations)
         for key, values in annotations.items():
             context.notes.annotate(f"{policy.name}/{key}", ", ".join(values))
 

@@ -12,6 +12,7 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.decoding import DecodeError
+from allot.api.times import written_time
 from allot.apiserver.http.field_managers import (
     field_manager_of,
     new_document,
@@ -34,9 +35,8 @@ def manager_of(request: ApiRequest) -> str:
     return manager_name(request.query.get("fieldManager", ""), request.header("user-agent"))
 
 
-@lru_cache(16)
-def time_text(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+time_text: Final = lru_cache(16)(written_time)
+"""The current second, which many writes share."""
 
 
 def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime) -> Managers:

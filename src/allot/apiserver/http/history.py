@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
 
+from allot.api.times import written_time
 from allot.apiserver import api_errors
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, json_response
@@ -50,4 +51,4 @@ def _shown(seconds: float) -> str:
         time = datetime.fromtimestamp(-(-seconds // 1), UTC)
     except (ValueError, OverflowError):
         return "that time"
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return written_time(time)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from allot.api.claims import ResourceClaim
+from allot.api.times import written_time
 from allot.client.client import Client
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.driver.kubelet_plugin.claims import AllocatedDevice, ClaimReference
@@ -67,7 +67,7 @@ class DeviceStatusWriter:
     async def apply(self, claim: ClaimReference, statuses: Iterable[DeviceStatus]) -> ResourceClaim:
         """Replace what this driver reported about the claim. Raises `ApiStatusError`, as for a device that is not allocated."""
         known = await self._known(claim)
-        now = _time(self._client.clock.today())
+        now = written_time(self._client.clock.today())
         devices = [
             status.as_json(self._driver, now, known.get(_identity(status.device), {}))
             for status in statuses
@@ -104,7 +104,3 @@ def _condition(
         "message": condition.message,
         "lastTransitionTime": times.get((condition.type, status), now),
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

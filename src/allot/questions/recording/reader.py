@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 import msgspec
 
 from allot.api.decoding import DecodeError
+from allot.api.times import written_time
 from allot.client.cluster_gates import gates_of_cluster
 from allot.client.errors import ClientError
 from allot.client.snapshot import Snapshot
@@ -185,7 +186,7 @@ class Recording:
         gap = self.gap_at(time)
         if gap is None:
             return ()
-        between = f"from {written(gap.begins)} to {written(gap.ends)}"
+        between = f"from {written_time(gap.begins)} to {written_time(gap.ends)}"
         return (f"nothing was recorded {between}; this is the state before",)
 
     def changes(
@@ -285,11 +286,11 @@ class Recording:
     def _check(self, time: datetime) -> None:
         if time < self.begins - _SECOND:
             raise RecordingError(
-                f"{self.path} begins at {written(self.begins)}, after {written(time)}"
+                f"{self.path} begins at {written_time(self.begins)}, after {written_time(time)}"
             )
         if time > self.ends + _SECOND:
             raise RecordingError(
-                f"{self.path} ends at {written(self.ends)}, before {written(time)}"
+                f"{self.path} ends at {written_time(self.ends)}, before {written_time(time)}"
             )
 
     def _state_at(self, time: datetime) -> _State:
@@ -330,8 +331,3 @@ class Recording:
             except (DecodeError, ClientError, msgspec.DecodeError) as error:
                 raise RecordingError(f"{self.path}: {key} cannot be decoded: {error}") from None
         return found
-
-
-def written(time: datetime) -> str:
-    """A time as people read it: in UTC, to the second."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

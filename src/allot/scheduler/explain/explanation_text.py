@@ -6,7 +6,7 @@ Short by default: devices of other classes and repetitions are left out. `everyt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -15,6 +15,8 @@ from rich.text import Text
 
 from allot.allocation.explain.amounts import counted
 from allot.api.base import replace
+from allot.api.durations import human_duration
+from allot.api.times import written_time
 from allot.scheduler.explain.explanations import (
     AllocatedDevice,
     ClaimExplanation,
@@ -124,14 +126,14 @@ def _times(explanation: PodExplanation, now: datetime) -> Iterator[str]:
     if explanation.state is PodState.FITS:
         word = "Waiting since"
     if explanation.since is not None:
-        yield f"{word} {_time(explanation.since)} ({_span(now, explanation.since)} ago)"
+        yield f"{word} {written_time(explanation.since)} ({_span(now, explanation.since)} ago)"
     deadline = explanation.deadline
     if deadline is not None:
         left = f"{_span(deadline, now)} left" if deadline > now else "over"
         assumed = explanation.assumed_timeout_seconds
         if assumed:
             left += f", assuming a bindingTimeout of {assumed:g} s"
-        yield f"until {_time(deadline)} at most ({left})"
+        yield f"until {written_time(deadline)} at most ({left})"
 
 
 def _earlier(failure: EarlierFailure, now: datetime) -> Text:
@@ -145,22 +147,8 @@ def _earlier(failure: EarlierFailure, now: datetime) -> Text:
     return Text(f"Failed before{when}: {failure.message}", "yellow")
 
 
-def _time(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _span(later: datetime, earlier: datetime) -> str:
-    """A duration as kubectl shows ages."""
-    seconds = max(int((later - earlier).total_seconds()), 0)
-    minutes, rest = divmod(seconds, 60)
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return f"{minutes}m{rest}s" if rest else f"{minutes}m"
-    if minutes < 180:
-        return f"{minutes}m"
-    hours = minutes // 60
-    return f"{hours}h" if hours < 48 else f"{hours // 24}d"
+    return human_duration(max((later - earlier).total_seconds(), 0.0))
 
 
 # --- claims ---

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from datetime import datetime
 
+from allot.api.times import written_time
 from allot.client import resources
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
@@ -33,7 +34,7 @@ class Evictor:
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": f"{pod.scheduler_name}: preempting to accommodate a higher priority pod",
-            "lastTransitionTime": self._utc_now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": written_time(self._utc_now()),
         }
         patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
         with contextlib.suppress(ApiStatusError):

@@ -17,6 +17,7 @@ from allot.api.base import ABSENT
 from allot.api.json_limits import MAX_VALUES
 from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.reading_source import ReadingSource
+from allot.api.protobuf.source import GeneratedFunctions
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import ProtobufError
 
@@ -39,7 +40,7 @@ def read(data: bytes, target: Target, max_parts: int = MAX_VALUES) -> Any:
 
 
 def reader_for(target: Target) -> Reader:
-    reader: Reader = _functions[_names.get(target) or _promise(target)]
+    reader: Reader = _functions.function(target)
     return reader
 
 
@@ -69,40 +70,17 @@ _DICT_READERS: Final[dict[str, str]] = {
 _STRUCT_READERS: Final = _DICT_READERS | {
     "time": "read_datetime", "quantity": "read_quantity", "raw": "read_raw",
 }  # fmt: skip
-_functions: Final[dict[str, Any]] = {
+_NAMESPACE: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
     "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
     "too_short": wire.too_short, "base64": _base64, "ABSENT": ABSENT, "length_hint": length_hint, "keep": memory.READ.keep,
     "keep_dict": memory.keep_dict, "unpack": memory.unpack,
 }  # fmt: skip
-"""The namespace of generated functions."""
-_names: Final[dict[Target, str]] = {}
+"""What generated functions call."""
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = {"int32": 0, "int64": 0, "bool": 0, "double": 1}
 _ZEROES: Final = {"string": '""', "int32": "0", "int64": "0", "bool": "False", "double": "0"}
-
-
-def _promise(target: Target) -> str:
-    """The name of the target's function, which is generated on first call."""
-    name = f"message_{target.identifier}"
-    if name not in _functions:
-
-        def generate(*arguments: Any) -> Any:
-            _Generator(target, name).define()
-            return _functions[name](*arguments)
-
-        _functions[name] = generate
-        _names[target] = name
-    return name
-
-
-def _parts_of(target: Target) -> str:
-    """The name of what is remembered of a target."""
-    name = f"parts_{target.identifier}"
-    if name not in _functions:
-        _functions[name] = memory.READ.of_a_type()
-    return name
 
 
 class _Generator:
@@ -135,12 +113,12 @@ class _Generator:
             with self._source.block("if p > e:"):
                 line("raise too_short()")
             self._end()
-        self._source.define(_functions, f"<protobuf {self._target.message}>")
+        self._source.define(_NAMESPACE, f"<protobuf {self._target.message}>")
 
     def _constant(self, name: str, value: Any) -> str:
         """The name of a value that generated code uses."""
         full_name = f"{name}_{self._target.identifier}"
-        _functions[full_name] = value
+        _NAMESPACE[full_name] = value
         return full_name
 
     def _begin(self) -> None:
@@ -178,7 +156,7 @@ class _Generator:
             if inner is None or field.container or field.pointer or not field.name:
                 continue
             with self._source.block(f'if "{field.name}" not in r:'):
-                line(f'r["{field.name}"] = {_promise(inner)}(b, 0, 0, budget)')
+                line(f'r["{field.name}"] = {_functions.promise(inner)}(b, 0, 0, budget)')
         line("return r")
 
     def _field(self, member: Member) -> None:
@@ -235,14 +213,16 @@ class _Generator:
         """The expression for a value between two offsets."""
         type_, inner = member.field.type, member.item_target
         if inner is not None:
-            return f"{_promise(inner)}(b, {start}, {end}, budget)"
+            return f"{_functions.promise(inner)}(b, {start}, {end}, budget)"
         if type_ == "string":
             return f"b[{start}:{end}].decode()"
         if type_ == "bytes":
             return f"base64(b[{start}:{end}])"
         readers = _DICT_READERS if self._target.cls is None else _STRUCT_READERS
         if type_.startswith("schema-"):
-            return f"{readers[type_]}(b, {start}, {end}, budget, {_promise(_JSON_SCHEMA)})"
+            return (
+                f"{readers[type_]}(b, {start}, {end}, budget, {_functions.promise(_JSON_SCHEMA)})"
+            )
         return f"{readers[type_]}(b, {start}, {end})"
 
     def _inlined(self, member: Member) -> None:
@@ -250,7 +230,7 @@ class _Generator:
         inner = inlined(self._target, member)
         with self._source.block(f"if t == {member.field.number << 3 | 2}:"):
             self._source.length(within="e")
-            line(f"v = {_promise(inner)}(b, p, q, budget)")
+            line(f"v = {_functions.promise(inner)}(b, p, q, budget)")
             if self._target.cls is None:
                 line("r.update(v)")
             for part in members_of(inner) if self._target.cls is not None else ():
@@ -315,7 +295,7 @@ class _Generator:
 
     def _remembered(self, inner: Target, value: str) -> None:
         line = self._source.line
-        parts = _parts_of(inner)
+        parts = _functions.parts_of(inner)
         line("c = b[p:q]")
         line(f"v = {parts}.get(c)")
         with self._source.block("if v is None:"):
@@ -414,3 +394,8 @@ class _Generator:
         if zero is not None:
             return zero
         return '""' if member.field.type == "bytes" else self._value(member, "0", "0")
+
+
+_functions: Final = GeneratedFunctions(
+    _NAMESPACE, memory.READ, lambda target, name: _Generator(target, name).define()
+)

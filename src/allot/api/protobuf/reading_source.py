@@ -6,10 +6,10 @@ end of a part, and `v` the value that was read.
 
 from __future__ import annotations
 
-from allot.api.protobuf.source import Source
+from allot.api.protobuf.source import GeneratedSource
 
 
-class ReadingSource(Source):
+class ReadingSource(GeneratedSource):
     """The source of a function that reads a message."""
 
     def next_tag(self, at_end: str = "t = -1") -> None:

@@ -18,7 +18,7 @@ from allot.api.base import is_set
 from allot.api.decoding import Shape, fields_of
 from allot.api.protobuf import json_schemas, memory, scalars, wire
 from allot.api.protobuf.schema import Field, message
-from allot.api.protobuf.source import Source
+from allot.api.protobuf.source import GeneratedFunctions, GeneratedSource
 from allot.api.protobuf.stored_json import is_null, parser_of
 from allot.api.protobuf.targets import Member, Target, inlined, members_of
 from allot.api.protobuf.wire import BYTES, ProtobufError, encode_tag, encode_varint
@@ -47,7 +47,7 @@ def write_json(body: bytes, target: Target, resource_version: str) -> bytes:
 
 
 def writer_for(target: Target) -> Writer:
-    writer: Writer = _functions[_names.get(target) or _promise(target)]
+    writer: Writer = _functions.function(target)
     return writer
 
 
@@ -69,14 +69,13 @@ _WRITERS: Final[dict[str, str]] = {
     "schema-or-bool": "write_schema_or_bool", "schema-or-schemas": "write_schema_or_schemas",
     "schema-or-strings": "write_schema_or_strings",
 }  # fmt: skip
-_functions: Final[dict[str, Any]] = {
+_NAMESPACE: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("write_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("write_")},
     "varint": encode_varint, "prefix": _prefix, "json_of": memory.json_of, "Raw": Raw, "parser_of": parser_of, "is_null": is_null, "keep": memory.WRITTEN.keep, "is_set": is_set,
     "unbase64": a2b_base64, "double": struct.Struct("<d").pack,
 }  # fmt: skip
-"""The namespace of generated functions."""
-_names: Final[dict[Target, str]] = {}
+"""What generated functions call."""
 _JSON_SCHEMA: Final = Target("apiextensions.v1.JSONSchemaProps")
 _NUMBERS: Final = frozenset({"int32", "int64", "bool"})
 _ZERO_CONTENTS: Final = {
@@ -86,28 +85,6 @@ _EMPTY_VALUE: Final = b"\x12\x00"
 """What is written of an entry of a map that has no value."""
 _NOTHING_IF_UNSET: Final = frozenset({"bytes", "strings"})
 """Types that are nullable in Go without a pointer."""
-
-
-def _promise(target: Target) -> str:
-    """The name of the target's function, which is generated on first call."""
-    name = f"message_{target.identifier}"
-    if name not in _functions:
-
-        def generate(value: Any) -> Any:
-            _Generator(target, name).define()
-            return _functions[name](value)
-
-        _functions[name] = generate
-        _names[target] = name
-    return name
-
-
-def _parts_of(target: Target) -> str:
-    """The name of what is remembered of a target."""
-    name = f"parts_{target.identifier}"
-    if name not in _functions:
-        _functions[name] = memory.WRITTEN.of_a_type()
-    return name
 
 
 def _zero(field: Field) -> bytes:
@@ -169,7 +146,7 @@ class _Generator:
     def __init__(self, target: Target, name: str) -> None:
         self._target = target
         self._name = name
-        self._source = Source()
+        self._source = GeneratedSource()
 
     def define(self) -> None:
         line = self._source.line
@@ -185,17 +162,17 @@ class _Generator:
                 elif zero := _zero(field):  # not in the struct
                     line(f"a.append({zero!r})")
             line("return b''.join(a)")
-        self._source.define(_functions, f"<protobuf {self._target.message}>")
+        self._source.define(_NAMESPACE, f"<protobuf {self._target.message}>")
 
     def _constant(self, name: str, value: Any) -> str:
         full_name = f"{name}_{self._target.identifier}"
-        _functions[full_name] = value
+        _NAMESPACE[full_name] = value
         return full_name
 
     def _field(self, member: Member) -> None:
         field, line = member.field, self._source.line
         if not field.name:
-            inner = _promise(inlined(self._target, member))
+            inner = _functions.promise(inlined(self._target, member))
             line(f"c = {inner}(o)")
             self._delimited(field.number)
             return
@@ -286,7 +263,7 @@ class _Generator:
     def _prefixed(self, number: int) -> str:
         """The expression for a tag and a length n."""
         tag = encode_tag(number, BYTES)
-        _functions[f"prefixes_{tag.hex()}"] = _prefixes(tag)
+        _NAMESPACE[f"prefixes_{tag.hex()}"] = _prefixes(tag)
         return f"prefixes_{tag.hex()}[n] if n < {_PREFIXES} else prefix({tag!r}, n)"
 
     def _delimited(self, number: int) -> None:
@@ -303,7 +280,7 @@ class _Generator:
             if type_ == "bool":
                 line(f"a.append({_prefix(tag, 1)!r} if v else {_prefix(tag, 0)!r})")
             else:
-                _functions[f"prefixes_{tag.hex()}"] = _prefixes(tag)
+                _NAMESPACE[f"prefixes_{tag.hex()}"] = _prefixes(tag)
                 line(
                     f"a.append(prefixes_{tag.hex()}[v] if 0 <= v < {_PREFIXES} else prefix({tag!r}, v))"
                 )
@@ -325,7 +302,7 @@ class _Generator:
     def _remembered(self, member: Member, inner: Target) -> None:
         """What is remembered of v, or its content, into c. In stored JSON v may be its bytes."""
         line = self._source.line
-        parts = _parts_of(inner)
+        parts = _functions.parts_of(inner)
         if inner.cls is None:
             line("x = v.__class__ is Raw")
             line("j = bytes(v) if x else json_of(v)")
@@ -343,13 +320,18 @@ class _Generator:
     def _content(self, member: Member) -> str:
         type_, inner = member.field.type, member.item_target
         if inner is not None:
-            return f"{_promise(inner)}(v)"
+            return f"{_functions.promise(inner)}(v)"
         if type_ == "string":
             return "v.encode()"
         if type_ == "bytes":
             return "unbase64(v)"
         if type_.startswith("schema-"):
-            return f"{_WRITERS[type_]}(v, {_promise(_JSON_SCHEMA)})"
+            return f"{_WRITERS[type_]}(v, {_functions.promise(_JSON_SCHEMA)})"
         if type_ == "time" and self._target.cls is not None:
             return "write_datetime(v)"
         return f"{_WRITERS[type_]}(v)"
+
+
+_functions: Final = GeneratedFunctions(
+    _NAMESPACE, memory.WRITTEN, lambda target, name: _Generator(target, name).define()
+)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from allot.cli.audit_options import AuditArguments, audit_options
-from allot.cli.components import READY, component_runner, set_up_logging
+from allot.cli.components import READY, component_runner, set_up_logging, verbose_option
 from allot.cli.errors import EXIT_OK, CommandError, address_error, storage_error
 from allot.cli.gate_options import gate_options, gates_from_option
 from allot.cli.signals import stopped_by_signals
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     help="How long events are kept after they were last written. 0 keeps them for ever.",
 )
 @audit_options
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def apiserver(
     storage: str,
     data_dir: Path,

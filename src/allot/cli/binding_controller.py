@@ -14,11 +14,12 @@ import yaml
 from allot.cli.components import (
     Component,
     Election,
-    PageAddress,
+    EndpointAddress,
     component_runner,
-    page_options,
+    endpoint_options,
     run_until_stopped,
     set_up_logging,
+    verbose_option,
 )
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
@@ -101,8 +102,8 @@ class Options(NamedTuple):
     default="",
     help="The Lease to agree on. Default: kube-system/DRIVER-binding.",
 )
-@page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@endpoint_options(0, "/healthz, /readyz and /metrics")
+@verbose_option
 def binding_controller(
     kubeconfig: Path | None,
     context: str | None,
@@ -232,7 +233,9 @@ async def _run(options: Options, attacher: Attacher) -> None:
         election = Election(namespace, name, ElectionTimes())
     pages = ComponentEndpoints(lambda: not controller.is_starting, lambda: metrics.registry)
     component = Component(client, controller.run, lambda: controller.is_ready, pages)
-    await run_until_stopped(component, election, PageAddress(options.bind_address, options.port))
+    await run_until_stopped(
+        component, election, EndpointAddress(options.bind_address, options.port)
+    )
 
 
 async def warn_about_driver(client: Client, driver: str) -> None:

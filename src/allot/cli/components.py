@@ -1,4 +1,4 @@
-"""What the commands that run a component have in common: options, signals, election, pages."""
+"""What the commands that run a component have in common: options, signals, election, endpoints."""
 
 from __future__ import annotations
 
@@ -69,7 +69,14 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def page_options(port: int, pages: str) -> Callable[[F], F]:
+def verbose_option(command: F) -> F:
+    """`-v`, for `set_up_logging`; the function gets `verbose`."""
+    return click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")(
+        command
+    )
+
+
+def endpoint_options(port: int, served: str) -> Callable[[F], F]:
     """`--bind-address` and `--port`."""
 
     def decorate(command: F) -> F:
@@ -78,20 +85,20 @@ def page_options(port: int, pages: str) -> Callable[[F], F]:
             type=click.IntRange(0, 65535),
             default=port,
             show_default=True,
-            help=f"For {pages}; 0 serves none.",
+            help=f"For {served}; 0 serves none.",
         )(command)
         return click.option(
             "--bind-address",
             default="127.0.0.1",
             show_default=True,
-            help="Where to serve the pages.",
+            help="The address to listen on.",
         )(command)
 
     return decorate
 
 
-class PageAddress(NamedTuple):
-    """Where a component serves its pages; port 0: nowhere."""
+class EndpointAddress(NamedTuple):
+    """Where a component serves its endpoints; port 0: nowhere."""
 
     host: str
     port: int
@@ -115,7 +122,7 @@ class Component(NamedTuple):
 
 
 async def run_until_stopped(
-    component: Component, election: Election | None, address: PageAddress
+    component: Component, election: Election | None, address: EndpointAddress
 ) -> None:
     """Run until SIGINT or SIGTERM, with an election only while leading, and serve health and metrics endpoints.
 
@@ -162,7 +169,7 @@ async def _work_if_elected(client: Client, work: Work, election: Election | None
     await LeaderElector(client, key, identity, election.times).run(work)
 
 
-def _serve(pages: ComponentEndpoints, address: PageAddress) -> asyncio.Task[None] | None:
+def _serve(pages: ComponentEndpoints, address: EndpointAddress) -> asyncio.Task[None] | None:
     from allot.endpoints import serve
 
     if not address.port:

@@ -9,11 +9,12 @@ import click
 from allot.cli.components import (
     Component,
     Election,
-    PageAddress,
+    EndpointAddress,
     component_runner,
-    page_options,
+    endpoint_options,
     run_until_stopped,
     set_up_logging,
+    verbose_option,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
@@ -45,8 +46,8 @@ from allot.rules import RuleSet
 )
 @click.option("--leader-elect-resource-namespace", default="kube-system", show_default=True)
 @click.option("--leader-elect-resource-name", default="allot-controller-manager", show_default=True)
-@page_options(10257, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@endpoint_options(10257, "/healthz, /readyz and /metrics")
+@verbose_option
 def controller_manager(
     kubeconfig: Path | None,
     context: str | None,
@@ -81,7 +82,7 @@ def controller_manager(
                 use_service_account_credentials,
                 gates,
                 lease,
-                PageAddress(bind_address, port),
+                EndpointAddress(bind_address, port),
             )
         )
     return EXIT_OK
@@ -94,7 +95,7 @@ async def _run(
     has_accounts: bool,
     gates: FeatureGates,
     lease: tuple[str, str] | None,
-    address: PageAddress,
+    address: EndpointAddress,
 ) -> None:
     from allot.client.client import Client
     from allot.client.component_users import ACCOUNT_NAMESPACE, controller_account

@@ -9,11 +9,12 @@ import click
 
 from allot.cli.components import (
     Component,
-    PageAddress,
+    EndpointAddress,
     component_runner,
-    page_options,
+    endpoint_options,
     run_until_stopped,
     set_up_logging,
+    verbose_option,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import rules_option
@@ -30,7 +31,7 @@ _PORT: Final = 9475
 
 @click.command()
 @cluster_options()
-@page_options(_PORT, "metrics and health")
+@endpoint_options(_PORT, "metrics and health")
 @click.option(
     "--interval",
     type=click.FloatRange(min=1),
@@ -55,7 +56,7 @@ _PORT: Final = 9475
 )
 @rules_option(OF_A_CLUSTER)
 @click.option("--once", is_flag=True, help="Print the metrics once, and serve nothing.")
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def exporter(
     kubeconfig: Path | None,
     context: str | None,
@@ -100,7 +101,7 @@ def exporter(
                     await _print(made)
                     await client.close()
                 else:
-                    await _serve(made, interval, PageAddress(bind_address, port))
+                    await _serve(made, interval, EndpointAddress(bind_address, port))
 
             runner.run(run())
     except UnreadableError as error:
@@ -116,7 +117,7 @@ async def _print(made: ClusterExporter) -> None:
     click.echo(page.body.decode(), nl=False)
 
 
-async def _serve(made: ClusterExporter, interval: float, address: PageAddress) -> None:
+async def _serve(made: ClusterExporter, interval: float, address: EndpointAddress) -> None:
     from allot.endpoints import ComponentEndpoints
 
     await made.update()  # says what is wrong

@@ -11,11 +11,12 @@ import click
 from allot.cli.completers import complete_hardware
 from allot.cli.components import (
     Component,
-    PageAddress,
+    EndpointAddress,
     component_runner,
-    page_options,
+    endpoint_options,
     run_until_stopped,
     set_up_logging,
+    verbose_option,
 )
 from allot.cli.driver_options import driver_options, driver_options_of
 from allot.cli.echo import echo_text
@@ -85,8 +86,8 @@ if TYPE_CHECKING:
     help='Pods with this annotation and the value "true" succeed as soon as they start.',
 )
 @driver_options
-@page_options(0, "/healthz, /readyz and /metrics")
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@endpoint_options(0, "/healthz, /readyz and /metrics")
+@verbose_option
 def nodes(
     kubeconfig: Path | None,
     context: str | None,
@@ -133,7 +134,7 @@ def nodes(
         _print_objects(described)
         return EXIT_OK
     with component_runner() as runner:
-        address = PageAddress(bind_address, port)
+        address = EndpointAddress(bind_address, port)
         runner.run(_run(kubeconfig, context, driver_kubeconfig, settings, described, address))
     return EXIT_OK
 
@@ -200,7 +201,7 @@ async def _run(
     driver_kubeconfig: Path | None,
     settings: KubeletSettings,
     described: Sequence[Hardware],
-    address: PageAddress,
+    address: EndpointAddress,
 ) -> None:
     from allot.client.connection import connect
     from allot.client.errors import ClientError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from allot.cli.components import component_runner, set_up_logging
+from allot.cli.components import component_runner, set_up_logging, verbose_option
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.signals import stopped_by_signals
@@ -77,7 +77,7 @@ class _Duration(click.ParamType[timedelta]):
     is_flag=True,
     help="Rename namespaces, nodes, pods, claims, workloads and pools, consistently.",
 )
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def record(
     kubeconfig: Path | None,
     context: str | None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from allot.cli.at_option import Moment, MomentType
-from allot.cli.components import READY, component_runner, set_up_logging
+from allot.cli.components import READY, component_runner, set_up_logging, verbose_option
 from allot.cli.data_directory import data_dir_option, occupied
 from allot.cli.errors import EXIT_OK, CommandError, address_error
 from allot.cli.signals import stopped_by_signals
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The API server's port; 0 takes a free one.",
 )
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def replay(
     file: Path,
     speed: float,

@@ -10,11 +10,12 @@ import click
 from allot.cli.components import (
     Component,
     Election,
-    PageAddress,
+    EndpointAddress,
     component_runner,
-    page_options,
+    endpoint_options,
     run_until_stopped,
     set_up_logging,
+    verbose_option,
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import gate_options, gates_from_option
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     default=None,
     help="Of several replicas, let one schedule. Default: as the configuration says.",
 )
-@page_options(10259, "/healthz, /readyz, /metrics and /debug/explain/NAMESPACE/POD")
+@endpoint_options(10259, "/healthz, /readyz, /metrics and /debug/explain/NAMESPACE/POD")
 @click.option(
     "--debug-token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     metavar="DURATION",
     help="How long a decision about one pod may take, all nodes together. DynamicResourcesArgs.filterTimeout limits each node.",
 )
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def scheduler(
     kubeconfig: Path | None,
     context: str | None,
@@ -74,7 +75,7 @@ def scheduler(
     written are made again at the next start.
     """
     set_up_logging(verbose)
-    pages = PageOptions(PageAddress(bind_address, port), _token(debug_token_file))
+    pages = PageOptions(EndpointAddress(bind_address, port), _token(debug_token_file))
     configuration = load_configuration(config, rules)
     gates = gates_from_option(feature_gates, configuration.rules)
     with component_runner() as runner:
@@ -86,7 +87,7 @@ def scheduler(
 class PageOptions(NamedTuple):
     """The address of the scheduler's endpoints, and the token for /debug."""
 
-    address: PageAddress
+    address: EndpointAddress
     debug_token: str
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from allot.testing.manifests import a_pod_manifest
 from allot.testing.processes import ApiServerProcess
 from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
@@ -102,24 +103,18 @@ def a_claim(name: str, count: int = 1) -> dict[str, Any]:
     }
 
 
-def a_pod(name: str, claim: str, **annotations: str) -> dict[str, Any]:
-    resources = {"claims": [{"name": "gpus"}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "annotations": annotations},
-        "spec": {
-            "containers": [{"name": "c", "image": "example.com/i", "resources": resources}],
-            "resourceClaims": [{"name": "gpus", "resourceClaimName": claim}],
-        },
-    }
+def gpu_pod(name: str, claim: str, **annotations: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "example.com/i", "resources": {"claims": [{"name": "gpus"}]}}
+    return a_pod_manifest(
+        name, claims={"gpus": claim}, containers=[container], metadata={"annotations": annotations}
+    )
 
 
 @pytest.fixture
 def trainer(cluster: RunningCluster) -> Iterator[None]:
     """A pod that holds two GPUs."""
     cluster.create(CLAIMS, a_claim("two", 2))
-    cluster.create(PODS, a_pod("trainer", "two"))
+    cluster.create(PODS, gpu_pod("trainer", "two"))
     yield
     cluster.delete(f"{PODS}/trainer")
     cluster.delete(f"{CLAIMS}/two")
@@ -138,7 +133,7 @@ def test_the_floor_plan_changes_with_the_cluster(
     drawn = page.page.evaluate("allot.plan.canvas.toDataURL()")
 
     cluster.create(CLAIMS, a_claim("four", 4))
-    cluster.create(PODS, a_pod("worker", "four"))
+    cluster.create(PODS, gpu_pod("worker", "four"))
     held(page, 4)
     page.wait("allot.plan.drawn.count > 1")
     page.wait_for_text("held", "a claim holds it")
@@ -167,7 +162,7 @@ def test_pending_pods_light_up_the_devices_concerned(
     cluster: RunningCluster, page: BrowserPage
 ) -> None:
     cluster.create(CLAIMS, a_claim("nine", 9))
-    cluster.create(PODS, a_pod("greedy", "nine"))
+    cluster.create(PODS, gpu_pod("greedy", "nine"))
     try:
         page.wait("document.querySelector('#tabs .badge')")
         page.open("#/pending")
@@ -208,7 +203,7 @@ def test_history_is_played(cluster: RunningCluster, page: BrowserPage) -> None:
     held(page, 0)
     before = page.page.evaluate("Date.now() / 1000")
     cluster.create(CLAIMS, a_claim("past"))
-    cluster.create(PODS, a_pod("past", "past"))
+    cluster.create(PODS, gpu_pod("past", "past"))
     held(page, 1)
     during = page.page.evaluate("Date.now() / 1000")
     cluster.delete(f"{PODS}/past")

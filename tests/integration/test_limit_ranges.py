@@ -12,7 +12,7 @@ import pytest
 
 from allot.client.apply import RefusedError
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
-from allot.testing.manifests import a_node_manifest
+from allot.testing.manifests import a_node_manifest, a_pod_manifest
 
 LIMITS: list[dict[str, Any]] = [
     {
@@ -53,13 +53,8 @@ def a_container(name: str = "x", **resources: Any) -> dict[str, Any]:
     return {"name": name, "image": "i", "resources": resources}
 
 
-def a_pod(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": list(containers), **spec},
-    }
+def pod_of(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return a_pod_manifest(name, containers=list(containers), **spec)
 
 
 def refusal(cluster: VirtualTimeCluster, manifest: dict[str, Any]) -> str:
@@ -71,7 +66,7 @@ def refusal(cluster: VirtualTimeCluster, manifest: dict[str, Any]) -> str:
 def test_defaults(cluster: VirtualTimeCluster) -> None:
     small = {"requests": {"cpu": "300m", "memory": "1Mi"}, "limits": {"memory": "1Mi"}}
 
-    [pod] = cluster.apply(a_pod("defaults", a_container(), a_container("y", **small)))
+    [pod] = cluster.apply(pod_of("defaults", a_container(), a_container("y", **small)))
 
     first, second = (container["resources"] for container in pod["spec"]["containers"])
     assert first == {
@@ -117,12 +112,12 @@ def test_defaults(cluster: VirtualTimeCluster) -> None:
 def test_constraints(
     cluster: VirtualTimeCluster, containers: list[dict[str, Any]], why: str
 ) -> None:
-    assert refusal(cluster, a_pod("bad", *containers)) == f'pods "bad" is forbidden: {why}'
+    assert refusal(cluster, pod_of("bad", *containers)) == f'pods "bad" is forbidden: {why}'
 
 
 def test_a_default_limit_below_the_request_is_invalid(cluster: VirtualTimeCluster) -> None:
     assert "must be less than or equal to cpu limit of 500m" in refusal(
-        cluster, a_pod("bad", a_container(requests={"cpu": "1"}))
+        cluster, pod_of("bad", a_container(requests={"cpu": "1"}))
     )
 
 
@@ -161,7 +156,7 @@ def test_a_quota_counts_the_defaults(cluster: VirtualTimeCluster) -> None:
         "ResourceQuota", "quota", lambda quota: quota is not None and quota["status"].get("hard")
     )
 
-    cluster.apply(a_pod("counted", a_container()))
+    cluster.apply(pod_of("counted", a_container()))
 
     quota = cluster.get("ResourceQuota", "quota")
     assert quota is not None
@@ -169,7 +164,7 @@ def test_a_quota_counts_the_defaults(cluster: VirtualTimeCluster) -> None:
         "with the pod of another test"
     )
     assert "exceeded quota" in refusal(
-        cluster, a_pod("more", a_container(limits={"cpu": "2", "memory": "1Mi"}))
+        cluster, pod_of("more", a_container(limits={"cpu": "2", "memory": "1Mi"}))
     )
     cluster.delete("ResourceQuota", "quota")
 
@@ -178,11 +173,11 @@ def test_a_quota_counts_the_defaults(cluster: VirtualTimeCluster) -> None:
 
 
 def test_unknown_service_accounts_and_runtime_classes(cluster: VirtualTimeCluster) -> None:
-    assert refusal(cluster, a_pod("p", a_container(), serviceAccountName="nosuch")) == (
+    assert refusal(cluster, pod_of("p", a_container(), serviceAccountName="nosuch")) == (
         'pods "p" is forbidden: error looking up service account default/nosuch:'
         ' serviceaccount "nosuch" not found'
     )
-    assert refusal(cluster, a_pod("p", a_container(), runtimeClassName="nosuch")) == (
+    assert refusal(cluster, pod_of("p", a_container(), runtimeClassName="nosuch")) == (
         'pods "p" is forbidden: pod rejected: RuntimeClass "nosuch" not found'
     )
 
@@ -202,12 +197,12 @@ def test_a_runtime_class_adds_overhead_and_placement(cluster: VirtualTimeCluster
         }
     )
 
-    [pod] = cluster.apply(a_pod("vm", a_container(), runtimeClassName="vm"))
+    [pod] = cluster.apply(pod_of("vm", a_container(), runtimeClassName="vm"))
 
     assert pod["spec"]["overhead"] == {"memory": "64Mi"}
     assert pod["spec"]["nodeSelector"] == {"kvm": "yes"}
     assert {"key": "kvm", "operator": "Exists"} in pod["spec"]["tolerations"]
-    conflict = a_pod("p", a_container(), runtimeClassName="vm", nodeSelector={"kvm": "no"})
+    conflict = pod_of("p", a_container(), runtimeClassName="vm", nodeSelector={"kvm": "no"})
     assert "conflict: runtimeClass.scheduling.nodeSelector[kvm] = yes" in refusal(cluster, conflict)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from allot.testing.manifests import a_pod_manifest
 from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
 from tests.integration.test_up import PODS, TEMPLATE, Up, up, wait_until_running
@@ -50,16 +51,10 @@ def top(*arguments: str | Path) -> Sequence[str]:
     return [*PROGRAM, "top", *map(str, arguments)]
 
 
-def a_pod(name: str, template: str = "one-gpu") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": template}],
-        },
-    }
+def gpu_pod(name: str, template: str = "one-gpu") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
+    entry = {"name": "gpu", "resourceClaimTemplateName": template}
+    return a_pod_manifest(name, claims=[entry], containers=[container])
 
 
 def plan_of(session: TmuxSession, node: str) -> str:
@@ -111,7 +106,7 @@ def _watch_changes(cluster: Up, session: TmuxSession) -> None:
     session.until("24 free")
     before = plan_of(session, "gpu-server-0")
     assert before.split() == ["·"] * 12
-    create(cluster, a_pod("first"))
+    create(cluster, gpu_pod("first"))
     session.until("1 held")
     with cluster.client() as client:
         wait_until_running(client, "first")
@@ -129,7 +124,7 @@ def _watch_changes(cluster: Up, session: TmuxSession) -> None:
 
 
 def _explain_pending(cluster: Up, session: TmuxSession) -> None:
-    create(cluster, a_pod("stuck", "no-such-template"))
+    create(cluster, gpu_pod("stuck", "no-such-template"))
     session.until("2 Pending 1")
     session.press("2")
     session.until("1 pending: pod/default/stuck")

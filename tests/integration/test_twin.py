@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from allot.testing.manifests import a_pod_manifest
 from tests.acceptance.runner.rest import RestClient
 from tests.integration.test_up import PODS, START_SECONDS, TEMPLATE, allot, up
 
@@ -95,7 +96,7 @@ def test_a_clone_and_a_dump_run_as_the_same_cluster(tmp_path: Path) -> None:
     assert allot("up", "--data-dir", data, "--port", "0", "--wait", "-f", manifests).stdout
     try:
         with RestClient.from_kubeconfig(data / "kubeconfig") as client:
-            client.call("POST", PODS, body=a_pod("too-large", cpu="5k"))
+            client.call("POST", PODS, body=cpu_pod("too-large", cpu="5k"))
             pods, claims = pods_of(client), claims_of(client)
             assert len(claims) == 2
             dump.write_text(yaml.safe_dump(a_dump(client)))
@@ -119,7 +120,7 @@ def test_a_clone_and_a_dump_run_as_the_same_cluster(tmp_path: Path) -> None:
 
 def after_a_later_pod_runs(client: RestClient) -> dict[str, tuple[str, str]]:
     """The pods when a new one runs: the scheduler, the controllers and the nodes have seen all objects then."""
-    client.call("POST", PODS, body=a_pod("later"))
+    client.call("POST", PODS, body=cpu_pod("later"))
     deadline = time.monotonic() + START_SECONDS
     while pods_of(client)["later"][1] != "Running":
         assert time.monotonic() < deadline
@@ -127,18 +128,10 @@ def after_a_later_pod_runs(client: RestClient) -> dict[str, tuple[str, str]]:
     return pods_of(client)
 
 
-def a_pod(name: str, cpu: str = "1m") -> dict[str, Any]:
-    main = {
-        "name": "main",
-        "image": "registry.example/web:1",
-        "resources": {"requests": {"cpu": cpu}},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": [main]},
-    }
+def cpu_pod(name: str, cpu: str = "1m") -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu}}
+    container = {"name": "main", "image": "registry.example/web:1", "resources": resources}
+    return a_pod_manifest(name, containers=[container])
 
 
 def test_only_clones_can_be_started_from(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from allot.questions.observed_cluster import KINDS
 from allot.questions.recording.reader import Recording
 from allot.questions.recording.recorder import ChangeLog, observed, open_log
 from allot.questions.recording.writer import Limits
+from allot.testing.builders import a_pod
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -29,10 +30,8 @@ steps = st.lists(
 )
 
 
-def a_pod(number: int, node: str) -> Pod:
-    metadata = {"name": f"pod-{number}", "namespace": "default", "uid": f"uid-{number}"}
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}}
-    return Pod(body)
+def numbered_pod(number: int, node: str) -> Pod:
+    return a_pod(f"pod-{number}", uid=f"uid-{number}", node=node)
 
 
 def opened(path: Path, limits: Limits) -> ChangeLog:
@@ -53,10 +52,10 @@ def test_states_are_those_of_the_cluster(steps: list[tuple[str, int, str]], limi
             now += timedelta(seconds=1)
             if what == "put":
                 pods[number] = node
-                log.put(resources.PODS, a_pod(number, node), now)
+                log.put(resources.PODS, numbered_pod(number, node), now)
             elif what == "drop":
                 pods.pop(number, None)
-                log.drop(resources.PODS, a_pod(number, "").key, now)
+                log.drop(resources.PODS, numbered_pod(number, "").key, now)
             else:
                 log.flush(now)
                 if what == "tear":

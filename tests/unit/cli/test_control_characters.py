@@ -20,6 +20,7 @@ from allot.cli.echo import echo_text
 from allot.cli.main import allot
 from allot.cli.program import run_program
 from allot.cli.tables import Column, notes, print_blocks, table
+from allot.testing.manifests import a_pod_manifest
 
 PLANTED: Final = "\x1b]0;owned\x07\x1b[2J\r\n\t\x9b31m\u202e\u2066\u200b\ufeff\x00"
 DRIVER: Final = f"gpu{PLANTED}.example.com"
@@ -52,20 +53,16 @@ def a_claim(name: str, *, is_held: bool, count: int = 1) -> dict[str, Any]:
     return claim
 
 
-def a_pod(name: str, claim: str, **status: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "schedulerName": "default-scheduler",
-            "containers": [
-                {"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}},
-            ],
-            "resourceClaims": [{"name": "d", "resourceClaimName": claim}],
-        },
-        "status": {"phase": "Pending", **status},
-    }
+def pending_pod(name: str, claim: str, **status: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}
+    return a_pod_manifest(
+        name,
+        claims={"d": claim},
+        containers=[container],
+        schedulerName="default-scheduler",
+        phase="Pending",
+        status=status,
+    )
 
 
 def objects() -> Iterator[dict[str, Any]]:
@@ -102,9 +99,9 @@ def objects() -> Iterator[dict[str, Any]]:
     }
     yield a_claim(planted("held"), is_held=True)
     yield a_claim(planted("pending"), is_held=False, count=2)
-    yield a_pod(planted("user"), planted("held"))
+    yield pending_pod(planted("user"), planted("held"))
     message = {"type": "PodScheduled", "status": "False", "message": planted("no node")}
-    yield a_pod("waiting", planted("pending"), conditions=[message])
+    yield pending_pod("waiting", planted("pending"), conditions=[message])
 
 
 @pytest.fixture

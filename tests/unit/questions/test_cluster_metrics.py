@@ -29,7 +29,7 @@ from allot.questions.cluster_metrics import (
 from allot.questions.devices import DeviceUse
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import ObservedCluster
-from allot.testing.builders import a_claim
+from allot.testing.builders import a_claim, a_pod
 from allot.testing.observed_clusters import observed
 
 DEPLOY: Final = Path(__file__).parents[3] / "deploy"
@@ -39,12 +39,14 @@ DASHBOARD: Final = json.loads((DEPLOY / "grafana-dashboard.json").read_text(enco
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def a_pod(name: str, **more: Any) -> Pod:
-    metadata = {"name": name, "namespace": "default", "uid": name}
-    metadata["creationTimestamp"] = "2025-12-31T23:00:00Z"
-    body: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
-    spec = {"schedulerName": "default-scheduler", "containers": [{"name": "c"}], **more}
-    return Pod({**body, "spec": spec})
+def queued_pod(name: str, **more: Any) -> Pod:
+    created = {"creationTimestamp": "2025-12-31T23:00:00Z"}
+    spec: dict[str, Any] = {
+        "schedulerName": "default-scheduler",
+        "containers": [{"name": "c"}],
+        **more,
+    }
+    return a_pod(name, uid=name, metadata=created, **spec)
 
 
 def a_cluster(*more: Any) -> ObservedCluster:
@@ -104,11 +106,11 @@ def test_what_is_left_and_what_fits() -> None:
 def test_pending_pods_by_cause() -> None:
     claim = {"name": "gpu", "resourceClaimName": "missing"}
     pods = (
-        a_pod("gated", schedulingGates=[{"name": "g"}]),
-        a_pod("fits"),
-        a_pod("unclaimed", resourceClaims=[claim]),
-        *(a_pod(f"picky-{n}", nodeSelector={"no": "where"}) for n in range(3)),
-        a_pod("bound", nodeName="gpu-server-0"),
+        queued_pod("gated", schedulingGates=[{"name": "g"}]),
+        queued_pod("fits"),
+        queued_pod("unclaimed", resourceClaims=[claim]),
+        *(queued_pod(f"picky-{n}", nodeSelector={"no": "where"}) for n in range(3)),
+        queued_pod("bound", nodeName="gpu-server-0"),
     )
     cluster = a_cluster(*pods)
     found = samples(exposed(cluster))
@@ -134,7 +136,7 @@ def test_a_pod_that_devices_are_missing_for() -> None:
     exactly = replace(request.exactly, device_class_name="gpu.example.com", count=9)
     devices = replace(claim.spec.devices, requests=(replace(request, exactly=exactly),))
     claim = replace(claim, spec=replace(claim.spec, devices=devices))
-    pod = a_pod("p", resourceClaims=claims)
+    pod = queued_pod("p", resourceClaims=claims)
     found = samples(exposed(a_cluster(claim, pod)))
     assert value(found, "allot_pending_pods", cause="DynamicResources") == 1
 
@@ -160,14 +162,16 @@ def test_waits_are_counted_once() -> None:
     old = a_bound_pod("old", 5)
     waits.update([old])
     for _ in range(2):
-        waits.update([old, a_bound_pod("quick", 1), a_bound_pod("slow", 100), a_pod("waiting")])
+        waits.update(
+            [old, a_bound_pod("quick", 1), a_bound_pod("slow", 100), queued_pod("waiting")]
+        )
     (total,) = [s.value for s in waits.family().samples if s.name.endswith("_count")]
     (seconds,) = [s.value for s in waits.family().samples if s.name.endswith("_sum")]
     assert (total, seconds) == (2, 101)
 
 
 def a_bound_pod(name: str, seconds: float) -> Pod:
-    pod = a_pod(name, nodeName="n")
+    pod = queued_pod(name, nodeName="n")
     created = pod.metadata.creation_timestamp
     assert created is not None
     then = (created + timedelta(seconds=seconds)).isoformat()
@@ -210,7 +214,7 @@ def dashboard_expressions() -> Iterator[str]:
 def known() -> dict[str, set[str]]:
     """The labels of each metric."""
     found: dict[str, set[str]] = {}
-    for name, labels in samples(exposed(a_cluster(a_pod("waits")))):
+    for name, labels in samples(exposed(a_cluster(queued_pod("waits")))):
         found.setdefault(name, set()).update(dict(labels))
     return found
 

@@ -41,7 +41,7 @@ def a_log(
     return open_log(path, observed(first, KINDS, anonymized=anonymized), limits, SALT)
 
 
-def a_pod(name: str, node: str = "", **metadata: Any) -> Any:
+def recorded_pod(name: str, node: str = "", **metadata: Any) -> Any:
     return an_object("Pod", name, "default", spec={"nodeName": node}, metadata=metadata)
 
 
@@ -54,12 +54,12 @@ def pods_of(recording: Recording, time: datetime | None = None) -> dict[str, str
 def a_recording(path: Path) -> None:
     """At 0: a. At 10: b too. At 20: a has a node. At 30: b is deleted. Until 40."""
     log = a_log(path)
-    log.put(resources.PODS, a_pod("a"), at(0))
+    log.put(resources.PODS, recorded_pod("a"), at(0))
     log.begin(at(0))
-    log.put(resources.PODS, a_pod("b"), at(10))
-    log.put(resources.PODS, a_pod("a", "node-1"), at(20))
+    log.put(resources.PODS, recorded_pod("b"), at(10))
+    log.put(resources.PODS, recorded_pod("a", "node-1"), at(20))
     log.flush(at(20))
-    log.drop(resources.PODS, a_pod("b").key, at(30))
+    log.drop(resources.PODS, recorded_pod("b").key, at(30))
     log.end(at(40))
 
 
@@ -111,7 +111,9 @@ def test_equal_objects_are_not_written_again(tmp_path: Path) -> None:
     size = path.stat().st_size
     log = a_log(path)
     for second in range(5):
-        log.put(resources.PODS, a_pod("a", "node-1", annotations={"any": str(second)}), at(45))
+        log.put(
+            resources.PODS, recorded_pod("a", "node-1", annotations={"any": str(second)}), at(45)
+        )
     log.flush(at(45))
     assert path.stat().st_size == size
 
@@ -126,7 +128,7 @@ def test_the_owner_alone_can_read_it(tmp_path: Path) -> None:
     assert private_path(path).stat().st_mode & 0o777 == 0o600
     log = a_log(path, limits=Limits(timedelta(seconds=1)))
     log.begin(at(60))
-    log.put(resources.PODS, a_pod("c"), at(60))
+    log.put(resources.PODS, recorded_pod("c"), at(60))
     log.flush(at(60))
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -192,9 +194,9 @@ def test_a_recording_is_continued_with_a_gap(tmp_path: Path) -> None:
     a_recording(path)
     log = a_log(path)
     # What the reflector does with a first list.
-    assert set(log.keys(resources.PODS)) == {a_pod("a").key}
-    log.drop(resources.PODS, a_pod("a").key, at(100))
-    log.put(resources.PODS, a_pod("c"), at(100))
+    assert set(log.keys(resources.PODS)) == {recorded_pod("a").key}
+    log.drop(resources.PODS, recorded_pod("a").key, at(100))
+    log.put(resources.PODS, recorded_pod("c"), at(100))
     log.begin(at(100))
     log.end(at(101))
     with Recording.open(path) as recording:
@@ -235,7 +237,7 @@ def test_a_recording_can_end_after_any_byte(tmp_path: Path) -> None:
             times = [change.at for change in recording.changes()]
         assert times == [at(10), at(20), at(30)][:kept]
         log = a_log(path)
-        log.put(resources.PODS, a_pod("late"), at(200))
+        log.put(resources.PODS, recorded_pod("late"), at(200))
         log.begin(at(200))
         log.flush(at(200))
         with Recording.open(path) as recording:
@@ -251,7 +253,7 @@ def test_old_changes_are_folded(tmp_path: Path) -> None:
     log = a_log(path, limits=Limits(keep=timedelta(seconds=100)))
     log.begin(at(0))
     for second in range(500):
-        log.put(resources.PODS, a_pod("a", f"node-{second}"), at(second))
+        log.put(resources.PODS, recorded_pod("a", f"node-{second}"), at(second))
         log.flush(at(second))
     with Recording.open(path) as recording:
         assert at(350) < recording.begins <= at(399)
@@ -265,7 +267,7 @@ def test_the_size_is_bounded(tmp_path: Path) -> None:
     log = a_log(path, limits=Limits(max_bytes=20_000))
     log.begin(at(0))
     for second in range(1000):
-        log.put(resources.PODS, a_pod(f"pod-{second % 10}", f"node-{second}"), at(second))
+        log.put(resources.PODS, recorded_pod(f"pod-{second % 10}", f"node-{second}"), at(second))
         log.flush(at(second))
         assert path.stat().st_size < 20_000 + 3_000
     with Recording.open(path) as recording:
@@ -279,12 +281,12 @@ def test_a_folded_recording_is_continued(tmp_path: Path) -> None:
     a_recording(path)
     log = a_log(path, limits=Limits(keep=timedelta(seconds=5)))
     log.begin(at(50))
-    log.put(resources.PODS, a_pod("c"), at(50))
+    log.put(resources.PODS, recorded_pod("c"), at(50))
     log.flush(at(55))
     with Recording.open(path) as recording:
         assert recording.begins == at(45)
         assert pods_of(recording) == {"a": "node-1", "c": ""}
-    log.put(resources.PODS, a_pod("d"), at(61))
+    log.put(resources.PODS, recorded_pod("d"), at(61))
     log.flush(at(61))
     with Recording.open(path) as recording:
         assert pods_of(recording) == {"a": "node-1", "c": "", "d": ""}
@@ -357,9 +359,9 @@ def test_aliases_that_are_no_longer_used_are_forgotten(tmp_path: Path) -> None:
     log = a_log(path, anonymized=True, limits=limits)
     log.begin(at(0))
     for second in range(100):
-        log.put(resources.PODS, a_pod(f"secret-{second}"), at(second))
+        log.put(resources.PODS, recorded_pod(f"secret-{second}"), at(second))
         log.flush(at(second))
-        log.drop(resources.PODS, a_pod(f"secret-{second}").key, at(second))
+        log.drop(resources.PODS, recorded_pod(f"secret-{second}").key, at(second))
     log.end(at(100))
     kept = private_path(path).read_text()
     assert "secret-99" in kept

@@ -23,7 +23,7 @@ def nothing_remembered() -> None:
     memory.WRITTEN.forget()
 
 
-def a_pod(name: str, **spec: Any) -> dict[str, Any]:
+def stored_pod(name: str, **spec: Any) -> dict[str, Any]:
     container = {"name": "a", "image": "registry.example.com/image", "resources": {}}
     return {
         "metadata": {"name": name},
@@ -33,7 +33,7 @@ def a_pod(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_dicts_that_are_remembered_are_given_out_as_copies() -> None:
-    content = write(a_pod("x"), POD)
+    content = write(stored_pod("x"), POD)
     first = read(content, POD)
     assert memory.READ.bytes > 0
 
@@ -47,7 +47,7 @@ def test_dicts_that_are_remembered_are_given_out_as_copies() -> None:
 
 
 def test_what_is_written_follows_changes_in_place() -> None:
-    pod = a_pod("x")
+    pod = stored_pod("x")
     before = write(pod, POD)
     pod["spec"]["containers"][0]["image"] = "other"
 
@@ -59,9 +59,9 @@ def test_what_is_written_follows_changes_in_place() -> None:
 
 def test_parts_are_written_once() -> None:
     for _ in range(2):
-        write(a_pod("x"), POD)
+        write(stored_pod("x"), POD)
     size = memory.WRITTEN.bytes
-    write(a_pod("y"), POD)
+    write(stored_pod("y"), POD)
 
     assert memory.WRITTEN.bytes == size > 0
 
@@ -72,7 +72,7 @@ def test_numbers_and_texts_are_not_the_same_part() -> None:
         {"name": "a", "resources": {"limits": {"cpu": value, "x": "1"}}} for value in limits
     ]
 
-    again = [[write(a_pod("x", containers=[one]), POD) for one in requests] for _ in range(2)]
+    again = [[write(stored_pod("x", containers=[one]), POD) for one in requests] for _ in range(2)]
 
     assert again[0] == again[1]
     shown = [
@@ -83,7 +83,7 @@ def test_numbers_and_texts_are_not_the_same_part() -> None:
 
 
 def test_large_parts_are_not_remembered() -> None:
-    pod = a_pod("x", nodeName="n" * (memory.MAX_PART_BYTES + 1))
+    pod = stored_pod("x", nodeName="n" * (memory.MAX_PART_BYTES + 1))
     content = write(pod, POD)
     read(content, POD)
 

@@ -18,21 +18,24 @@ from allot.apiserver.kinds.container_logs import (
     printed_lines,
     selected_lines,
 )
+from allot.testing.builders import a_pod
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = BEGIN + timedelta(seconds=35)
 
 
-def a_pod(log: str | None = None, *, containers: tuple[str, ...] = ("web",), **status: Any) -> Pod:
-    annotations = {} if log is None else {"allot.dev/log": log}
+def logged_pod(
+    log: str | None = None, *, containers: tuple[str, ...] = ("web",), **status: Any
+) -> Pod:
     running = {"state": {"running": {"startedAt": written_time(BEGIN)}}}
-    statuses = [{"name": name, **(status or running)} for name in containers]
-    return Pod(
-        {
-            "metadata": {"name": "p", "annotations": annotations},
-            "spec": {"nodeName": "n1", "containers": [{"name": name} for name in containers]},
-            "status": {"containerStatuses": statuses},
-        }
+    return a_pod(
+        "p",
+        node="n1",
+        metadata={"annotations": {} if log is None else {"allot.dev/log": log}},
+        containers=[{"name": name} for name in containers],
+        status={
+            "containerStatuses": [{"name": name, **(status or running)} for name in containers]
+        },
     )
 
 
@@ -48,11 +51,16 @@ LOG = "hello from {pod} on {node}\nevery 10s: {n} requests"
 
 
 def test_lines_at_the_start_and_again_and_again() -> None:
-    assert printed(a_pod(LOG)) == ["hello from p on n1", "1 requests", "2 requests", "3 requests"]
+    assert printed(logged_pod(LOG)) == [
+        "hello from p on n1",
+        "1 requests",
+        "2 requests",
+        "3 requests",
+    ]
 
 
 def test_tail_since_bytes_and_timestamps() -> None:
-    pod = a_pod(LOG)
+    pod = logged_pod(LOG)
 
     assert printed(pod, LogOptions(tail_lines=1)) == ["3 requests"]
     assert printed(pod, LogOptions(tail_lines=0)) == []
@@ -66,20 +74,20 @@ def test_tail_since_bytes_and_timestamps() -> None:
 def test_a_container_that_has_ended_prints_no_more() -> None:
     ended = {"startedAt": written_time(BEGIN), "finishedAt": "2026-01-01T00:00:15Z"}
     again = {"running": {"startedAt": "2026-01-01T00:00:20Z"}}
-    pod = a_pod(LOG, state=again, lastState={"terminated": ended}, restartCount=1)
+    pod = logged_pod(LOG, state=again, lastState={"terminated": ended}, restartCount=1)
 
     assert printed(pod) == ["hello from p on n1", "1 requests"]
     assert printed(pod, LogOptions(previous=True)) == ["hello from p on n1", "1 requests"]
 
 
 def test_without_an_annotation_a_line_names_it() -> None:
-    [line] = printed(a_pod())
+    [line] = printed(logged_pod())
 
     assert "allot.dev/log" in line
 
 
 def test_a_container_of_its_own() -> None:
-    pod = a_pod(LOG, containers=("web", "side")).with_value(
+    pod = logged_pod(LOG, containers=("web", "side")).with_value(
         {"allot.dev/log.side": "quiet"}, "metadata", "annotations"
     )
 
@@ -89,19 +97,19 @@ def test_a_container_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("pod", "options", "why"),
     [
-        (a_pod(), LogOptions("zz"), "container zz is not valid for pod p"),
+        (logged_pod(), LogOptions("zz"), "container zz is not valid for pod p"),
         (
-            a_pod(containers=("a", "b")),
+            logged_pod(containers=("a", "b")),
             LogOptions(),
             "a container name must be specified for pod p, choose one of: [a b]",
         ),
         (
-            a_pod(),
+            logged_pod(),
             LogOptions(previous=True),
             'previous terminated container "web" in pod "p" not found',
         ),
         (
-            a_pod(state={"waiting": {"reason": "ContainerCreating"}}),
+            logged_pod(state={"waiting": {"reason": "ContainerCreating"}}),
             LogOptions(),
             'container "web" in pod "p" is waiting to start: ContainerCreating',
         ),

@@ -20,6 +20,7 @@ from allot.controllers.disruption.decisions import (
     pod_counts,
     stale_at,
 )
+from allot.testing.builders import a_pod
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -29,12 +30,15 @@ def a_budget(status: dict[str, Any] | None = None, **spec: Any) -> RawObject:
     return RawObject({"metadata": metadata, "spec": spec, "status": status or {}})
 
 
-def a_pod(name: str = "a", *, ready: bool = True, deleting: bool = False, **status: Any) -> Pod:
-    metadata: dict[str, Any] = {"name": name, "namespace": "default"}
-    if deleting:
-        metadata["deletionTimestamp"] = written_time(NOW)
-    condition = {"type": "Ready", "status": str(ready)}
-    return Pod({"metadata": metadata, "status": {"conditions": [condition], **status}})
+def counted_pod(
+    name: str = "a", *, ready: bool = True, deleting: bool = False, **status: Any
+) -> Pod:
+    return a_pod(
+        name,
+        metadata={"deletionTimestamp": written_time(NOW)} if deleting else {},
+        conditions={"Ready": str(ready)},
+        status=status,
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,13 @@ def test_a_number_of_available_pods_needs_no_owners() -> None:
 
 
 def test_terminating_unready_and_evicted_pods_are_not_healthy() -> None:
-    pods = [a_pod("a"), a_pod("b", ready=False), a_pod("c", deleting=True), a_pod("d"), a_pod("e")]
+    pods = [
+        counted_pod("a"),
+        counted_pod("b", ready=False),
+        counted_pod("c", deleting=True),
+        counted_pod("d"),
+        counted_pod("e"),
+    ]
 
     status = budget_status(
         a_budget(), pods, PodCounts(5, 1), DisruptedPods({"d": written_time(NOW)}), NOW
@@ -73,14 +83,14 @@ def test_terminating_unready_and_evicted_pods_are_not_healthy() -> None:
 
 
 def test_without_expected_pods_nothing_is_allowed() -> None:
-    status = budget_status(a_budget(), [a_pod()], PodCounts(0, 0), DisruptedPods({}), NOW)
+    status = budget_status(a_budget(), [counted_pod()], PodCounts(0, 0), DisruptedPods({}), NOW)
 
     assert status["disruptionsAllowed"] == 0
     assert status["conditions"][0]["reason"] == "InsufficientPods"
 
 
 def test_a_condition_keeps_the_time_of_its_last_transition() -> None:
-    pods = [a_pod()]
+    pods = [counted_pod()]
     first = budget_status(a_budget(), pods, PodCounts(1, 1), DisruptedPods({}), NOW)
 
     later = budget_status(
@@ -97,7 +107,12 @@ def test_evicted_pods_are_waited_for_two_minutes() -> None:
         "going": written_time(NOW),
         "gone": written_time(NOW),
     }
-    pods = [a_pod("new"), a_pod("stayed"), a_pod("going", deleting=True), a_pod("other")]
+    pods = [
+        counted_pod("new"),
+        counted_pod("stayed"),
+        counted_pod("going", deleting=True),
+        counted_pod("other"),
+    ]
 
     found = disrupted_pods(a_budget({"disruptedPods": evicted}), pods, NOW)
 

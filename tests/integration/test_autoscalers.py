@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from allot.api.raw import RawObject
-from allot.controllers.horizontal_pod_autoscaling import Decision, decide
+from allot.controllers.horizontal_pod_autoscaling import ScalingDecision, decide
 from allot.testing.cluster import VirtualTimeCluster
 from allot.testing.settings import ClusterSettings
 
@@ -40,13 +40,13 @@ AUTOSCALER: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("replicas", "wanted"),
     [
-        (0, Decision(0, is_disabled=True)),
-        (1, Decision(2, "Current number of replicas below Spec.MinReplicas")),
-        (3, Decision(3)),
-        (9, Decision(5, "Current number of replicas above Spec.MaxReplicas")),
+        (0, ScalingDecision(0, is_disabled=True)),
+        (1, ScalingDecision(2, "Current number of replicas below Spec.MinReplicas")),
+        (3, ScalingDecision(3)),
+        (9, ScalingDecision(5, "Current number of replicas above Spec.MaxReplicas")),
     ],
 )
-def test_bounds(replicas: int, wanted: Decision) -> None:
+def test_bounds(replicas: int, wanted: ScalingDecision) -> None:
     assert decide(RawObject(AUTOSCALER), replicas) == wanted
 
 

@@ -93,7 +93,7 @@ BY_KUBERNETES: Final = (
 )
 
 
-class Target(NamedTuple):
+class ExplainTarget(NamedTuple):
     """The object to explain."""
 
     resource: Resource[Any]
@@ -185,7 +185,7 @@ def is_workload(what: Iterable[str]) -> bool:
     return next(iter(what), "").partition("/")[0].lower() in WORKLOAD_NAMES
 
 
-def read_target(what: Iterable[str]) -> Target:
+def read_target(what: Iterable[str]) -> ExplainTarget:
     """`pod/NAME`, or as kubectl also takes it, `pod NAME`; `CommandError` for anything else."""
     parts = "/".join(what).split("/")
     if len(parts) != 2 or not all(parts):
@@ -193,11 +193,11 @@ def read_target(what: Iterable[str]) -> Target:
     resource = _KINDS.get(parts[0].lower())
     if resource is None:
         raise CommandError(f"{parts[0]}: only pods, claims and workloads can be explained")
-    return Target(resource, parts[1])
+    return ExplainTarget(resource, parts[1])
 
 
 def explained(
-    target: Target, key: ObjectKey, model: StaticScheduler, situations: ObjectExplainer
+    target: ExplainTarget, key: ObjectKey, model: StaticScheduler, situations: ObjectExplainer
 ) -> PodExplanation | ClaimExplanation:
     """`CommandError` if the object does not exist."""
     notes = tuple(_unread(model.snapshot))
@@ -214,7 +214,7 @@ def explained(
     raise CommandError(_not_found(target, key, model.snapshot))
 
 
-def _not_found(target: Target, key: ObjectKey, snapshot: Snapshot) -> str:
+def _not_found(target: ExplainTarget, key: ObjectKey, snapshot: Snapshot) -> str:
     message = f"no {target.word} {key.name} in namespace {key.namespace}"
     why = snapshot.unread.get(target.resource)
     if why:
@@ -287,7 +287,7 @@ def _with_recorded(
     return msgspec.structs.replace(explanation, notes=(*explanation.notes, *notes))
 
 
-def _add_more(snapshot: Snapshot, source: Source, target: Target, key: ObjectKey) -> None:
+def _add_more(snapshot: Snapshot, source: Source, target: ExplainTarget, key: ObjectKey) -> None:
     """Read what only some pods need: volumes, and for those without a node events and quotas."""
     pod = snapshot.get(resources.PODS, key) if target.resource is resources.PODS else None
     if pod is None and target.resource is resources.PODS:

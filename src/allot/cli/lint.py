@@ -27,7 +27,7 @@ from allot.lint.linter import FixableManifest, Linter
 from allot.lint.manifests import Manifest
 from allot.lint.rule_table import RULES
 from allot.lint.spelling import did_you_mean
-from allot.lint.target import Target
+from allot.lint.target import TargetCluster
 from allot.lint.text_edits import apply_fixes
 from allot.rules import RuleSet
 
@@ -66,7 +66,7 @@ def lint_files(
         raise CommandError("--fix changes files; add --dry-run for standard input")
     cluster = _Cluster(kubeconfig, context)
     gates = cluster.gates(feature_gates, rules)
-    linting = _Linting(gates, cluster, Target(target), _rules(ignore))
+    linting = _Linting(gates, cluster, TargetCluster(target), _rules(ignore))
     files = list(read_files(wanted))
     report, fixable = linting.check(files)
     if fix:
@@ -129,7 +129,11 @@ class _Linting:
     """One way of linting, for the same files before and after a fix."""
 
     def __init__(
-        self, gates: FeatureGates, cluster: _Cluster, target: Target, ignored: tuple[str, ...]
+        self,
+        gates: FeatureGates,
+        cluster: _Cluster,
+        target: TargetCluster,
+        ignored: tuple[str, ...],
     ) -> None:
         self._gates, self._cluster = gates, cluster
         self._target, self._ignored = target, ignored

@@ -29,7 +29,7 @@ _NO_METRICS: Final = (
 )
 
 
-class Decision(NamedTuple):
+class ScalingDecision(NamedTuple):
     """The replicas that a workload should have, and why."""
 
     replicas: int
@@ -38,17 +38,17 @@ class Decision(NamedTuple):
     is_disabled: bool = False
 
 
-def decide(autoscaler: RawObject, replicas: int) -> Decision:
+def decide(autoscaler: RawObject, replicas: int) -> ScalingDecision:
     """What can be decided without metrics."""
     least = autoscaler.get("spec", "minReplicas", default=1)
     most = autoscaler.get("spec", "maxReplicas", default=1)
     if replicas == 0 and least != 0:
-        return Decision(0, is_disabled=True)
+        return ScalingDecision(0, is_disabled=True)
     if replicas > most:
-        return Decision(most, "Current number of replicas above Spec.MaxReplicas")
+        return ScalingDecision(most, "Current number of replicas above Spec.MaxReplicas")
     if replicas < least:
-        return Decision(least, "Current number of replicas below Spec.MinReplicas")
-    return Decision(replicas)
+        return ScalingDecision(least, "Current number of replicas below Spec.MinReplicas")
+    return ScalingDecision(replicas)
 
 
 def missing_metric(autoscaler: RawObject) -> tuple[str, str]:

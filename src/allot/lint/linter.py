@@ -21,7 +21,7 @@ from allot.lint.scopes import KnownByScope
 from allot.lint.server import server_problems
 from allot.lint.subjects import Subject, subject_of
 from allot.lint.suppression import is_suppressed
-from allot.lint.target import Target, target_problems
+from allot.lint.target import TargetCluster, target_problems
 
 
 class FixableManifest(NamedTuple):
@@ -42,7 +42,7 @@ class Linter:
         gates: FeatureGates,
         *,
         new_known: Callable[[], KnownObjects] = KnownObjects,
-        target: Target = Target.ALLOT,
+        target: TargetCluster = TargetCluster.ALLOT,
         ignored: Iterable[str] = (),
     ) -> None:
         self._gates = gates
@@ -118,7 +118,7 @@ class Linter:
                 if problem.path not in refused:
                     said.append(problem)
                     refused.add(problem.path)
-        if self._target is Target.KUBERNETES_1_38:
+        if self._target is TargetCluster.KUBERNETES_1_38:
             said += target_problems(subject, known, self._gates)
         return [problem for problem in said if problem.rule.id not in self._ignored]
 

@@ -23,7 +23,7 @@ from allot.lint.subjects import Subject
 from allot.validation.kubernetes_warnings import kubernetes_warnings
 
 
-class Target(StrEnum):
+class TargetCluster(StrEnum):
     """The cluster that manifests are for."""
 
     ALLOT = "allot"

@@ -33,7 +33,7 @@ from allot.terminal.cluster_reading import OBJECT_VIEWS, ClusterReading, is_larg
 from allot.terminal.cluster_source import ClusterSource
 from allot.terminal.detail_screens import DeviceScreen, ExplainScreen, HelpScreen, holder_of
 from allot.terminal.device_index import DeviceIndex
-from allot.terminal.explanations import Target
+from allot.terminal.explanations import ExplainedObject
 from allot.terminal.floor_plan_view import FloorPlanView
 from allot.terminal.frame_lines import (
     ALWAYS,
@@ -238,7 +238,7 @@ class TopApp(App[int]):
         row = self._table("devices").row if self.view == "devices" else None
         return row if isinstance(row, DeviceRow) else None
 
-    def _selected_target(self) -> Target | None:
+    def _selected_target(self) -> ExplainedObject | None:
         """The pod or claim that `e` explains."""
         device = self._selected_device()
         if device is not None:
@@ -247,14 +247,14 @@ class TopApp(App[int]):
             case "pods" | "claims":
                 row = self._table(self.view).row
                 if isinstance(row, PodRow):
-                    return Target(resources.PODS, row.key)
+                    return ExplainedObject(resources.PODS, row.key)
                 if isinstance(row, ClaimRow):
-                    return Target(resources.RESOURCE_CLAIMS, row.key)
+                    return ExplainedObject(resources.RESOURCE_CLAIMS, row.key)
             case "pending":
                 cause = self._table("causes").row
                 if isinstance(cause, PendingCause):
                     namespace, _, name = cause.example.partition("/")
-                    return Target(resources.PODS, ObjectKey(namespace, name))
+                    return ExplainedObject(resources.PODS, ObjectKey(namespace, name))
         return None
 
     def on_row_table_selected(self, message: RowTable.Selected) -> None:

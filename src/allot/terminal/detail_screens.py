@@ -17,7 +17,7 @@ from allot.client import resources
 from allot.questions.devices import DeviceRow
 from allot.scheduler.explain.explanation_text import BLANK, Line
 from allot.terminal.cluster_source import ClusterSource
-from allot.terminal.explanations import Target, device_lines, explain
+from allot.terminal.explanations import ExplainedObject, device_lines, explain
 from allot.terminal.frame_lines import ShownKey, key_line
 from allot.terminal.text_view import ScrolledText, TextView
 
@@ -124,7 +124,7 @@ class ExplainScreen(DetailScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "everything", show=False)]
 
-    def __init__(self, target: Target, source: ClusterSource) -> None:
+    def __init__(self, target: ExplainedObject, source: ClusterSource) -> None:
         super().__init__(f"Explain {target}")
         self._target = target
         self._source = source
@@ -176,11 +176,11 @@ class ExplainScreen(DetailScreen):
         self._show([*lines, BLANK])
 
 
-def holder_of(row: DeviceRow) -> Target | None:
+def holder_of(row: DeviceRow) -> ExplainedObject | None:
     """The pod for which a claim holds the device, or the claim; None if the device is not held."""
     for holder in row.held_by:
         namespace, _, claim = holder.claim.partition("/")
         for pod in holder.pods:
-            return Target(resources.PODS, ObjectKey(namespace, pod.rpartition("/")[2]))
-        return Target(resources.RESOURCE_CLAIMS, ObjectKey(namespace, claim))
+            return ExplainedObject(resources.PODS, ObjectKey(namespace, pod.rpartition("/")[2]))
+        return ExplainedObject(resources.RESOURCE_CLAIMS, ObjectKey(namespace, claim))
     return None

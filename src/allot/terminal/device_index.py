@@ -16,7 +16,7 @@ NO_NODE: Final = ""
 Rows = tuple[DeviceRow, ...]
 
 
-class NodeGroup(NamedTuple):
+class DevicesOfNode(NamedTuple):
     """The devices of a node; of pools that are not on one node, each pool is a group."""
 
     node: str
@@ -54,7 +54,7 @@ class DeviceIndex:
 
     def __init__(self) -> None:
         self.query = SearchQuery()
-        self.groups: tuple[NodeGroup, ...] = ()
+        self.groups: tuple[DevicesOfNode, ...] = ()
         self.rows: list[DeviceRow] = []
         self.states: Counter[DeviceUse] = Counter()
         """Of all devices, also of those that do not match."""
@@ -80,7 +80,7 @@ class DeviceIndex:
                 by_node.setdefault((node, label), []).append(rows)
         self.states = states
         self.groups = tuple(
-            NodeGroup(node, label, tuple(found))
+            DevicesOfNode(node, label, tuple(found))
             for (node, label), found in sorted(by_node.items(), key=_group_order)
         )
         self.rows = [row for group in self.groups for pool in group.pools for row in pool]

@@ -27,7 +27,7 @@ _PENDING_SECONDS: Final = 4.0
 """After so long kinds of pods are explained by the scheduler's message alone."""
 
 
-class Target(NamedTuple):
+class ExplainedObject(NamedTuple):
     """A pod or a claim."""
 
     resource: Resource[Any]
@@ -38,7 +38,9 @@ class Target(NamedTuple):
         return f"{word} {self.key}"
 
 
-def explain(cluster: ObservedCluster, target: Target, *, everything: bool) -> list[Line] | None:
+def explain(
+    cluster: ObservedCluster, target: ExplainedObject, *, everything: bool
+) -> list[Line] | None:
     """The explanation; None if the object does not exist. Takes up to some seconds."""
     model = StaticScheduler(
         cluster.objects, cluster.configuration, cluster.gates, lambda: cluster.now

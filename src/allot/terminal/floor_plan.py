@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 
 from allot.api.printable_text import printable
-from allot.terminal.device_index import NodeGroup
+from allot.terminal.device_index import DevicesOfNode
 
 GAP: Final = 3
 """Between nodes in one line."""
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 class FloorPlan:
     """Lines of pieces for a width."""
 
-    def __init__(self, groups: Sequence[NodeGroup], width: int) -> None:
+    def __init__(self, groups: Sequence[DevicesOfNode], width: int) -> None:
         self.groups = groups
         self.width = width
         longest = max((cell_len(printable(each.label[:MAX_LABEL])) for each in groups), default=0)
@@ -134,7 +134,7 @@ class FloorPlan:
         return Place(group, device)
 
 
-def _offsets(group: NodeGroup, cell_width: int) -> list[int]:
+def _offsets(group: DevicesOfNode, cell_width: int) -> list[int]:
     """The column of each device; pools are one column apart."""
     found: list[int] = []
     start = 0
@@ -144,5 +144,5 @@ def _offsets(group: NodeGroup, cell_width: int) -> list[int]:
     return found
 
 
-def _extent(group: NodeGroup, cell_width: int) -> int:
+def _extent(group: DevicesOfNode, cell_width: int) -> int:
     return group.size * cell_width + len(group.pools) - 1

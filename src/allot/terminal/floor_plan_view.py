@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from allot.api.identities import DeviceId
 from allot.questions.devices import DeviceRow
-from allot.terminal.device_index import NodeGroup
+from allot.terminal.device_index import DevicesOfNode
 from allot.terminal.floor_plan import FloorPlan, Piece, Place
 from allot.terminal.state_symbols import (
     BLOCKS,
@@ -64,7 +64,7 @@ class FloorPlanView(ScrollView, can_focus=True):
         """Whether held devices show their namespace instead of their state."""
         self.is_overview = False
         """Whether a node is one cell."""
-        self._groups: tuple[NodeGroup, ...] = ()
+        self._groups: tuple[DevicesOfNode, ...] = ()
         self._rows: dict[int, Sequence[DeviceRow]] = {}
         self._plan = _EMPTY
         self._structure: object = None
@@ -73,7 +73,7 @@ class FloorPlanView(ScrollView, can_focus=True):
 
     # --- data ---
 
-    def show(self, groups: tuple[NodeGroup, ...]) -> None:
+    def show(self, groups: tuple[DevicesOfNode, ...]) -> None:
         """Draw these devices. The selected one stays selected while it exists."""
         self._groups = groups
         self._arrange()
@@ -109,10 +109,10 @@ class FloorPlanView(ScrollView, can_focus=True):
         self._find_selected()
         self.refresh()
 
-    def _plan_groups(self) -> tuple[NodeGroup, ...]:
+    def _plan_groups(self) -> tuple[DevicesOfNode, ...]:
         if not self.is_overview:
             return self._groups
-        return (NodeGroup("", f"{len(self._groups)} nodes", (tuple(_firsts(self._groups)),)),)
+        return (DevicesOfNode("", f"{len(self._groups)} nodes", (tuple(_firsts(self._groups)),)),)
 
     def _devices(self, width: int) -> FloorPlan:
         return FloorPlan(self._groups, width)
@@ -136,7 +136,7 @@ class FloorPlanView(ScrollView, can_focus=True):
         return self._rows_of(self._place.group)[self._place.device]
 
     @property
-    def node(self) -> NodeGroup | None:
+    def node(self) -> DevicesOfNode | None:
         """The node of the selected device."""
         if not self._plan.lines:
             return None
@@ -278,5 +278,5 @@ class FloorPlanView(ScrollView, can_focus=True):
         return symbol_of(row, self.symbols), STYLES[row.state]
 
 
-def _firsts(groups: Sequence[NodeGroup]) -> Iterator[DeviceRow]:
+def _firsts(groups: Sequence[DevicesOfNode]) -> Iterator[DeviceRow]:
     return (group.pools[0][0] for group in groups)

@@ -13,7 +13,7 @@ from allot.lint.findings import Finding
 from allot.lint.linter import Linter
 from allot.lint.manifests import parse_manifests
 from allot.lint.rule_table import RULES
-from allot.lint.target import Target
+from allot.lint.target import TargetCluster
 from tests.unit.lint.worlds import CLASSES, SLICES, claim_yaml, findings, one_request
 
 ROOT = Path(__file__).parents[3]
@@ -214,7 +214,7 @@ def test_what_another_cluster_refuses() -> None:
     derived = "derivedAttributes: [{name: numa, expression: device.name}]"
     claim = one_request(derived, "constraints:\n- matchAttribute: numa\n")
 
-    found = findings(claim, target=Target.KUBERNETES_1_38)
+    found = findings(claim, target=TargetCluster.KUBERNETES_1_38)
 
     assert findings(claim) == []
     by_field = {each.field: each.rule for each in found}
@@ -231,7 +231,7 @@ def test_what_another_cluster_decides_otherwise() -> None:
         "  - {name: a, deviceClassName: other}\n  - {name: b, deviceClassName: gpu.example.com}\n"
     )
 
-    found = findings(claim, CLASSES, target=Target.KUBERNETES_1_38)
+    found = findings(claim, CLASSES, target=TargetCluster.KUBERNETES_1_38)
 
     assert {each.rule for each in found} == {"missing-alternative-class", "target-differs"}
 
@@ -239,14 +239,14 @@ def test_what_another_cluster_decides_otherwise() -> None:
 def test_what_another_cluster_drops() -> None:
     slices = SLICES.replace("fast: {bool: true}", "list: {ints: [1, 2]}")
 
-    found = findings(slices, target=Target.KUBERNETES_1_38)
+    found = findings(slices, target=TargetCluster.KUBERNETES_1_38)
 
     assert [each.rule for each in found if each.rule.startswith("target-")]
     assert findings(slices) == []
 
 
 def test_ranges_that_another_cluster_rounds() -> None:
-    found = findings(SLICES, target=Target.KUBERNETES_1_38)
+    found = findings(SLICES, target=TargetCluster.KUBERNETES_1_38)
 
     assert [each.rule for each in found] == ["target-refuses"] or found[0].rule.startswith(
         "target-"
@@ -255,7 +255,7 @@ def test_ranges_that_another_cluster_rounds() -> None:
 
 
 def test_plain_claims_are_the_same_everywhere() -> None:
-    assert findings(one_request("count: 2"), CLASSES, target=Target.KUBERNETES_1_38) == []
+    assert findings(one_request("count: 2"), CLASSES, target=TargetCluster.KUBERNETES_1_38) == []
 
 
 # --- documentation ---

@@ -8,7 +8,7 @@ from allot.lint.findings import Finding
 from allot.lint.known_objects import KnownObjects
 from allot.lint.linter import Linter
 from allot.lint.manifests import parse_manifests
-from allot.lint.target import Target
+from allot.lint.target import TargetCluster
 
 CLASSES = """\
 apiVersion: resource.k8s.io/v1
@@ -94,7 +94,7 @@ def one_request(fields: str, rest: str = "") -> str:
 def findings(
     *texts: str,
     gates: FeatureGates = features.DEFAULTS,
-    target: Target = Target.ALLOT,
+    target: TargetCluster = TargetCluster.ALLOT,
     live: str = "",
 ) -> list[Finding]:
     """What lint finds in these manifests, given together; `live`: what the cluster has."""

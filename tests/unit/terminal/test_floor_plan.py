@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from allot.questions.devices import DeviceRow
-from allot.terminal.device_index import NodeGroup
+from allot.terminal.device_index import DevicesOfNode
 from allot.terminal.floor_plan import FloorPlan, Place
 
 
-def a_group(name: str, *sizes: int) -> NodeGroup:
+def a_group(name: str, *sizes: int) -> DevicesOfNode:
     """A node with pools of these sizes."""
     pools = tuple(
         tuple(DeviceRow("d", f"{name}-{pool}", f"gpu-{n}", name) for n in range(size))
         for pool, size in enumerate(sizes)
     )
-    return NodeGroup(name, name, pools)
+    return DevicesOfNode(name, name, pools)
 
 
 def test_a_line_for_each_node() -> None:

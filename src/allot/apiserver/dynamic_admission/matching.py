@@ -10,7 +10,7 @@ from allot.apiserver.dynamic_admission.review_request import ReviewRequest
 from allot.apiserver.kinds.resources import Resource
 
 
-class Rule(NamedTuple):
+class ResourceRule(NamedTuple):
     """Operations on resources."""
 
     operations: frozenset[str]
@@ -49,9 +49,9 @@ def _has(allowed: frozenset[str], value: str) -> bool:
     return value in allowed or "*" in allowed
 
 
-def read_rules(rules: Sequence[Mapping[str, Any]]) -> tuple[Rule, ...]:
+def read_rules(rules: Sequence[Mapping[str, Any]]) -> tuple[ResourceRule, ...]:
     return tuple(
-        Rule(
+        ResourceRule(
             frozenset(rule.get("operations") or ()),
             frozenset(rule.get("apiGroups") or ()),
             frozenset(rule.get("apiVersions") or ()),
@@ -71,8 +71,8 @@ def _split(resource: str) -> tuple[str, str]:
 class Match(NamedTuple):
     """What a policy, binding or webhook is about."""
 
-    rules: tuple[Rule, ...]
-    excluded: tuple[Rule, ...]
+    rules: tuple[ResourceRule, ...]
+    excluded: tuple[ResourceRule, ...]
     is_exact: bool
     namespace_selector: Mapping[str, Any]
     object_selector: Mapping[str, Any]
@@ -110,7 +110,7 @@ class Match(NamedTuple):
             or selects_labels(self.namespace_selector, labels)
         )
 
-    def _found(self, rules: tuple[Rule, ...], request: ReviewRequest) -> str | None:
+    def _found(self, rules: tuple[ResourceRule, ...], request: ReviewRequest) -> str | None:
         return next(
             (
                 version

@@ -27,7 +27,7 @@ from allot.kubelet.dra.manager import DraManager, PrepareError, UnprepareError
 from allot.kubelet.dra.metrics import DraMetrics
 from allot.kubelet.dra.paths import NodePaths
 from allot.kubelet.dra.plugin_store import PluginStore
-from allot.kubelet.dra.pod_work import DONE, RETRIES, Outcome, PodWork
+from allot.kubelet.dra.pod_work import DONE, RETRIES, PodWork, PodWorkOutcome
 from allot.kubelet.dra.simulated_driver import SimulatedDriver
 from allot.kubelet.dra.slice_wipes import SliceWipes
 
@@ -102,7 +102,7 @@ class DraNode:
 
     # --- pods ---
 
-    def prepare(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Outcome:
+    def prepare(self, pod: Pod, claims: Sequence[ResourceClaim]) -> PodWorkOutcome:
         """Prepare the claims of a pod that may start, or runs already."""
         uid = pod.metadata.uid
         if uid in self._ended:
@@ -118,7 +118,7 @@ class DraNode:
                 return self._preparing.fail(uid, pod.key, str(error))
         return self._preparing.advance(uid, pod.key, lambda: self.manager.prepare(pod, claims))
 
-    def release(self, pod: Pod) -> Outcome:
+    def release(self, pod: Pod) -> PodWorkOutcome:
         """The pod's containers have ended: unprepare its claims."""
         uid = pod.metadata.uid
         self._ended.add(uid)

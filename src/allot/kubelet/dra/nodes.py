@@ -28,7 +28,7 @@ from allot.kubelet.dra.metrics import DraMetrics
 from allot.kubelet.dra.node import DraNode, NodeContext
 from allot.kubelet.dra.paths import MAX_SOCKET_PATH, NodePaths, node_paths
 from allot.kubelet.dra.plugin_watcher import PluginWatcher
-from allot.kubelet.dra.pod_work import DONE, PENDING, Outcome
+from allot.kubelet.dra.pod_work import DONE, PENDING, PodWorkOutcome
 from allot.kubelet.dra.slice_wipes import SliceWipes
 from allot.kubelet.node_status import is_offline
 from allot.kubelet.settings import KubeletSettings
@@ -271,12 +271,12 @@ class DraNodes:
             kubelet = self._start(name, restart)
         return kubelet.node if kubelet is not None else None
 
-    def prepare(self, pod: Pod, claims: Sequence[ResourceClaim]) -> Outcome:
+    def prepare(self, pod: Pod, claims: Sequence[ResourceClaim]) -> PodWorkOutcome:
         """Prepare the claims of a pod."""
         node = self._node(pod.node_name)
         return PENDING if node is None else node.prepare(pod, claims)
 
-    def release(self, pod: Pod) -> Outcome:
+    def release(self, pod: Pod) -> PodWorkOutcome:
         """Unprepare the claims of a pod whose containers have ended."""
         kubelet = self._kubelets.get(pod.node_name)
         if kubelet is None:  # it restarts; without a checkpoint it would not know the pod

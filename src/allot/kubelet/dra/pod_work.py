@@ -26,7 +26,7 @@ class Progress(Enum):
     FAILED = auto()
 
 
-class Outcome(NamedTuple):
+class PodWorkOutcome(NamedTuple):
     """How far the work for a pod is. A failure is reported once. `retry_seconds`: when to ask again, if not told."""
 
     progress: Progress
@@ -34,8 +34,8 @@ class Outcome(NamedTuple):
     retry_seconds: float = 0.0
 
 
-DONE: Final = Outcome(Progress.DONE)
-PENDING: Final = Outcome(Progress.PENDING)
+DONE: Final = PodWorkOutcome(Progress.DONE)
+PENDING: Final = PodWorkOutcome(Progress.PENDING)
 
 
 class _Work:
@@ -61,7 +61,7 @@ class PodWork:
 
     def advance(
         self, uid: str, pod: ObjectKey, run: Callable[[], Coroutine[Any, Any, None]]
-    ) -> Outcome:
+    ) -> PodWorkOutcome:
         """Start the work, unless it runs or waits for its next attempt."""
         work = self._works.get(uid)
         if work is None:
@@ -70,7 +70,7 @@ class PodWork:
             return PENDING
         if work.error:
             error, work.error = work.error, ""
-            return Outcome(
+            return PodWorkOutcome(
                 Progress.FAILED, error, max(work.retry_at - self._clock.now(), SOON_SECONDS)
             )
         if self._clock.now() < work.retry_at:
@@ -78,15 +78,15 @@ class PodWork:
         work.task = asyncio.create_task(self._run(uid, work, run()))
         return PENDING
 
-    def fail(self, uid: str, pod: ObjectKey, message: str) -> Outcome:
+    def fail(self, uid: str, pod: ObjectKey, message: str) -> PodWorkOutcome:
         """The work cannot even be started. PENDING if that was reported, and its next attempt is not due."""
         work = self._works.setdefault(uid, _Work(pod))
         if self._clock.now() < work.retry_at:
             return self._waiting(work)
         self._note_failure(work)
-        return Outcome(Progress.FAILED, message, work.retry_at - self._clock.now())
+        return PodWorkOutcome(Progress.FAILED, message, work.retry_at - self._clock.now())
 
-    def _waiting(self, work: _Work) -> Outcome:
+    def _waiting(self, work: _Work) -> PodWorkOutcome:
         return PENDING._replace(retry_seconds=work.retry_at - self._clock.now())
 
     def _note_failure(self, work: _Work) -> None:

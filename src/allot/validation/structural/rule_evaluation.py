@@ -21,7 +21,7 @@ from allot.validation.structural.cel_types import escaped
 from allot.validation.structural.correlation import NO_OLD, Correlation
 from allot.validation.structural.field_paths import PathError, path_parts
 from allot.validation.structural.formats import parsed_duration
-from allot.validation.structural.rules import Rule, RuleSet
+from allot.validation.structural.rules import RuleSet, ValidationRule
 from allot.validation.structural.schemas import Schema
 
 CALL_LIMIT: Final = 1_000_000
@@ -98,7 +98,7 @@ class _Run:
             for index in range(len(data)):
                 self.below(value.item(index, schema.items), path @ index)
 
-    def _run(self, rule: Rule, value: Correlation, path: FieldPath | None) -> None:
+    def _run(self, rule: ValidationRule, value: Correlation, path: FieldPath | None) -> None:
         expression = rule.expression
         if not isinstance(expression, TypedExpression):
             return
@@ -132,7 +132,7 @@ class _Run:
 
     def _error(
         self,
-        rule: Rule,
+        rule: ValidationRule,
         problem: str | None,
         value: Correlation,
         variables: Mapping[str, Value],
@@ -152,7 +152,7 @@ class _Run:
             message = ""
         return FieldError(type_, where, shown, message)
 
-    def _message(self, rule: Rule, variables: Mapping[str, Value]) -> str:
+    def _message(self, rule: ValidationRule, variables: Mapping[str, Value]) -> str:
         otherwise = rule.message or f"failed rule: {rule.text.strip()}"
         expression = rule.message_expression
         if not isinstance(expression, TypedExpression):

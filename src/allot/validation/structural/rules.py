@@ -53,7 +53,7 @@ _NO_TYPE: Final = (
 )
 
 
-class Rule:
+class ValidationRule:
     """One validation rule of one part of a schema."""
 
     def __init__(
@@ -86,7 +86,7 @@ class RuleSet:
 
     def __init__(self, root: Schema, deadline: Deadline = no_deadline) -> None:
         self.root = root
-        self.by_schema: dict[Schema, tuple[Rule, ...]] = {}
+        self.by_schema: dict[Schema, tuple[ValidationRule, ...]] = {}
         self._declarations = Declarations(root)
         self._environments: dict[tuple[Type, bool], Environment] = {}
         self._compile(root, deadline)
@@ -107,7 +107,7 @@ class RuleSet:
         for _, child in schema.children():
             self._compile(child, deadline)
 
-    def _rule(self, source: Mapping[str, Any], declared: DeclaredType) -> Rule:
+    def _rule(self, source: Mapping[str, Any], declared: DeclaredType) -> ValidationRule:
         environment = self._environment(declared.type, bool(source.get("optionalOldSelf")))
 
         def size_at(place: tuple[str, ...]) -> Range | None:
@@ -120,7 +120,7 @@ class RuleSet:
                 return error
 
         message = source.get("messageExpression") or ""
-        return Rule(
+        return ValidationRule(
             source, compiled(source.get("rule") or ""), compiled(message) if message else None
         )
 
@@ -223,7 +223,9 @@ class RuleValidation:
                     "may not be set if oldSelf is not used in rule",
                 )
 
-    def _expression_problems(self, rule: Rule, path: FieldPath, count: int) -> Iterator[FieldError]:
+    def _expression_problems(
+        self, rule: ValidationRule, path: FieldPath, count: int
+    ) -> Iterator[FieldError]:
         if rule.text.strip():
             yield from self._problems(
                 rule, rule.expression, path / "rule", count, "estimated rule cost", types.BOOL
@@ -241,7 +243,7 @@ class RuleValidation:
 
     def _problems(
         self,
-        rule: Rule,
+        rule: ValidationRule,
         expression: TypedExpression | CelCompileError,
         path: FieldPath,
         count: int,

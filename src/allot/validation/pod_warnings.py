@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldPath
 from allot.validation.parts import Part, part, parts
+
+MAX_DUPLICATE_PORTS: Final = 100
+"""Further ones are left out, as answers have fewer warnings."""
 
 
 class _Replaced(NamedTuple):
@@ -210,6 +214,11 @@ def amount_warnings(name: str, amount: Any, path: FieldPath) -> Iterator[str]:
 
 def _ports(spec: Part, path: FieldPath) -> Iterator[str]:
     """Ports that are declared more than once. Those on the host are validated."""
+    return islice(_duplicate_ports(spec, path), MAX_DUPLICATE_PORTS)
+
+
+def _duplicate_ports(spec: Part, path: FieldPath) -> Iterator[str]:
+    """One for each pair, so that their number grows with the square of the number of ports."""
     seen: dict[tuple[Any, ...], list[FieldPath]] = {}
     for field in ("initContainers", "containers"):
         for number, container in enumerate(parts(spec, field)):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from allot.api.raw import RawObject
-from allot.validation.pod_warnings import pod_warnings, template_warnings
+from allot.validation.pod_warnings import MAX_DUPLICATE_PORTS, pod_warnings, template_warnings
 
 OS = "beta.kubernetes.io/os"
 OS_NOTE = 'deprecated since v1.14; use "kubernetes.io/os" instead'
@@ -100,3 +100,13 @@ def test_annotations_and_templates() -> None:
         f"spec.template.spec.nodeSelector[{OS}]: {OS_NOTE}",
         f"spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: {note}",
     ]
+
+
+def test_equal_ports_do_not_multiply() -> None:
+    """Two thousand equal ports are two million pairs."""
+    ports = [{"containerPort": 80}] * 2_000
+    spec = {"containers": [{"name": "c", "image": "i", "ports": ports}]}
+
+    found = pod_warnings(RawObject({"metadata": {"name": "p"}, "spec": spec}))
+
+    assert len(list(found)) == MAX_DUPLICATE_PORTS

@@ -28,6 +28,7 @@ from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
+from allot.apiserver.schemas.null_values import without_nulls
 from allot.apiserver.schemas.quantities import canonical_part, with_canonical_quantities
 from allot.apiserver.schemas.strictness import check_strictly, type_errors, unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
@@ -165,7 +166,7 @@ class RawCodec(PartialCodec):
         if has_nulls or not self._has_part_defaults:  # which write quantities, too
             cleaned = with_canonical_quantities(cleaned, gvk)
         if has_nulls:
-            cleaned = _without_nulls(cleaned)
+            cleaned = without_nulls(cleaned, gvk)
         return without_empty_values(cleaned, body, gvk)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> RawObject:
@@ -308,26 +309,6 @@ def type_meta(resource: Resource, version: str) -> tuple[str, str]:
     """The kind and apiVersion of objects in a version."""
     gvk = resource.gvk(version)
     return gvk.kind, str(gvk.group_version)
-
-
-_STRUCTURED: Final = ("metadata", "spec", "status")
-
-
-def _without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Go clients write null for what is not set, such as a creationTimestamp."""
-    return {
-        name: _clean(value) if name in _STRUCTURED else value
-        for name, value in data.items()
-        if value is not None
-    }
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _clean(item) for name, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return value
 
 
 def with_lists(value: Any) -> Any:

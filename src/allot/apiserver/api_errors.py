@@ -223,6 +223,16 @@ def body_too_large(limit: int) -> ApiError:
     )
 
 
+def object_too_large(size: int, limit: int) -> ApiError:
+    """The object has become larger than its request."""
+    return ApiError(
+        413,
+        "RequestEntityTooLarge",
+        f"Request entity too large: the object would have {size} bytes, limit is {limit}",
+        Details(),
+    )
+
+
 def too_many_values(limit: int) -> ApiError:
     return ApiError(
         413,

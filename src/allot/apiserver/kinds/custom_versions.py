@@ -57,14 +57,24 @@ class CustomVersion:
         self.is_served = bool(source.get("served"))
         validation = source.get("schema") or {}
         self.schema = Schema(validation.get("openAPIV3Schema") or {})
+        self.schema.prepare()
         subresources = source.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
+        self._is_heavy, self._is_weighed = True, False
         self.scale = _scale_paths(subresources.get("scale"))
 
-    @cached_property
+    @property
     def is_heavy(self) -> bool:
-        """Whether a small object may be much work: because of rules, or of a large schema."""
-        return self.schema.has_rules_below or self.schema.weight > HEAVY
+        """Whether a small object may be much work: because of rules, or of a large schema.
+
+        True until the schema is weighed, which compiles its patterns and is much work itself.
+        """
+        return self._is_heavy
+
+    def weigh(self) -> None:
+        if not self._is_weighed:
+            self._is_heavy = self.schema.has_rules_below or self.schema.weight > HEAVY
+            self._is_weighed = True
 
     @cached_property
     def rules(self) -> RuleSet | None:

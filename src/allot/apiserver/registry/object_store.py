@@ -21,6 +21,7 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.managed_fields.field_manager import same_but_for_times
+from allot.apiserver.object_limits import check_object_size
 from allot.apiserver.pacing import LARGE, Workers, cpu_deadline
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
@@ -209,9 +210,11 @@ class ObjectStore:
         return new, [*warnings, *rule_warnings(new, self._gates)]
 
     async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
-        if size <= LARGE:
-            return codec.encode(obj, codec.storage_version)
-        return await self._workers.run(size, lambda: codec.encode(obj, codec.storage_version))
+        body: bytes = await self._workers.run(
+            size, lambda: codec.encode(obj, codec.storage_version)
+        )
+        check_object_size(len(body))
+        return body
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
         """The namespace a new object goes to; None for kinds that have none."""

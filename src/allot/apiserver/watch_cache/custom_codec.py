@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -27,7 +28,11 @@ from allot.apiserver.schemas.types import type_named
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import with_lists
 from allot.validation.fields import FieldPath, invalid
-from allot.validation.structural.defaulting import with_defaults, without_nulls
+from allot.validation.structural.defaulting import (
+    DefaultsTooLargeError,
+    with_defaults,
+    without_nulls,
+)
 from allot.validation.structural.pruning import prune
 from allot.validation.structural.schemas import Schema
 
@@ -80,6 +85,7 @@ class CustomCodec(Codec):
         if not isinstance(data, dict):
             raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
         release_interpreter(len(body))
+        self._version.weigh()
         schema = self._version.schema
         pruned: list[str] = []
         in_metadata: list[str] = []
@@ -88,7 +94,10 @@ class CustomCodec(Codec):
         if unknown is not None:
             unknown += [*sorted(pruned), *in_metadata]
         data = without_nulls(data, schema) if b"null" in body else data
-        data = with_defaults(data, schema)
+        try:
+            data = with_defaults(data, schema)
+        except DefaultsTooLargeError as error:
+            raise DecodeError(str(error)) from None
         return RawObject({**data, **self._type_meta(self._version.name)})
 
     def _type_meta(self, version: str) -> dict[str, str]:
@@ -115,7 +124,9 @@ class CustomCodec(Codec):
         written = data.pop("apiVersion", "")
         version = self._versions.get(written, self._storage)
         data = prune(data, version.schema, is_root=True)
-        data = with_defaults(data, version.schema)
+        # Defaults that were added to the schema later may be too large: the object is still readable.
+        with suppress(DefaultsTooLargeError):
+            data = with_defaults(data, version.schema)
         if version is not self._storage and not self._version.kind.has_webhook:
             version = self._storage
             data = prune(data, version.schema, is_root=True)

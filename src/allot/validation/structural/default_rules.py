@@ -7,7 +7,7 @@ from typing import Any
 
 from allot.deadline import Deadline, no_deadline
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
-from allot.validation.structural.defaulting import with_defaults
+from allot.validation.structural.defaulting import DefaultsTooLargeError, with_defaults
 from allot.validation.structural.embedded import validate_embedded
 from allot.validation.structural.list_types import validate_list_types
 from allot.validation.structural.pruning import prune
@@ -57,7 +57,11 @@ def _validate_default(value: Any, schema: Schema, path: FieldPath) -> Iterator[F
     if prune(value, schema) is not value:
         yield invalid(path, value, "must not have unknown fields")
         return
-    filled = with_defaults(value, schema)
+    try:
+        filled = with_defaults(value, schema)
+    except DefaultsTooLargeError as error:
+        yield invalid(path, value, str(error))
+        return
     for error in validate_value(filled, schema):
         said = str(error.path)
         where = path if said == "<nil>" else FieldPath(f"{path}.{said}")

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from allot.validation.structural.schemas import Schema
 
+MAX_DEFAULTS: Final = 3 * 1024 * 1024
+"""How many bytes defaults may add to an object: as many as a request may have."""
 
-def with_defaults(value: Any, schema: Schema) -> Any:
-    """The value with defaults; the same one if nothing is missing."""
+
+class DefaultsTooLargeError(Exception):
+    """An object would be too large with the defaults of its schema."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the defaults of the schema would add more than {limit} bytes")
+
+
+class _Room:
+    """What defaults may still add."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise DefaultsTooLargeError(self._limit)
+
+
+def with_defaults(value: Any, schema: Schema, limit: int = MAX_DEFAULTS) -> Any:
+    """The value with defaults; the same one if nothing is missing.
+
+    `DefaultsTooLargeError` if they add more than the limit: a short list of empty items may become gigabytes.
+    """
+    return _with_defaults(value, schema, _Room(limit))
+
+
+def _with_defaults(value: Any, schema: Schema, room: _Room) -> Any:
     if not schema.has_defaults_below:
         return value
     if isinstance(value, dict):
-        return _object_with_defaults(value, schema)
+        return _object_with_defaults(value, schema, room)
     if isinstance(value, list) and schema.items is not None:
-        return _list_with_defaults(value, schema.items)
+        return _list_with_defaults(value, schema.items, room)
     return value
 
 
-def _object_with_defaults(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
+def _object_with_defaults(value: dict[str, Any], schema: Schema, room: _Room) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for name, child in schema.properties.items():
         if not child.has_defaults_below:
             continue
         found = value.get(name)
         if found is None and child.has_default and (name not in value or not child.nullable):
-            changed[name] = with_defaults(child.default, child)
+            changed[name] = _default(child, room, len(name))
         elif found is not None:
-            filled = with_defaults(found, child)
+            filled = _with_defaults(found, child, room)
             if filled is not found:
                 changed[name] = filled
     additional = schema.additional
@@ -36,17 +65,17 @@ def _object_with_defaults(value: dict[str, Any], schema: Schema) -> dict[str, An
             if name in schema.properties:
                 continue
             if found is None and additional.has_default and not additional.nullable:
-                changed[name] = with_defaults(additional.default, additional)
+                changed[name] = _default(additional, room)
             else:
-                filled = with_defaults(found, additional)
+                filled = _with_defaults(found, additional, room)
                 if filled is not found:
                     changed[name] = filled
     return {**value, **changed} if changed else value
 
 
-def _list_with_defaults(value: list[Any], items: Schema) -> list[Any]:
+def _list_with_defaults(value: list[Any], items: Schema, room: _Room) -> list[Any]:
     filled = [
-        with_defaults(items.default if _takes_default(item, items) else item, items)
+        _default(items, room) if _takes_default(item, items) else _with_defaults(item, items, room)
         for item in value
     ]
     if all(new is old for new, old in zip(filled, value, strict=True)):
@@ -56,6 +85,11 @@ def _list_with_defaults(value: list[Any], items: Schema) -> list[Any]:
 
 def _takes_default(item: Any, items: Schema) -> bool:
     return item is None and items.has_default and not items.nullable
+
+
+def _default(schema: Schema, room: _Room, name_size: int = 0) -> Any:
+    room.take(schema.default_size + name_size)
+    return _with_defaults(schema.default, schema, room)
 
 
 def without_nulls(value: Any, schema: Schema) -> Any:

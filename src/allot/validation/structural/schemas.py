@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
+import msgspec
+
 from allot.cel.library.regexes import Regex, RegexError, compiled
 
 UNSET: Final = object()
@@ -101,6 +103,11 @@ class Schema:
     def has_default(self) -> bool:
         return self.default is not UNSET
 
+    @cached_property
+    def default_size(self) -> int:
+        """The bytes of the default as JSON."""
+        return len(msgspec.json.encode(self.default))
+
     def below(self, name: str) -> Schema | None:
         """The schema of a field or of a value of a map; None if it is unknown."""
         return self.properties.get(name) or self.additional
@@ -123,6 +130,10 @@ class Schema:
             below.append(self.not_)
         own = 1 + (self.regex.size // 10 if self.regex is not None else 0)
         return own + sum(child.weight for child in below)
+
+    def prepare(self) -> None:
+        """Look for what there is below, of which others ask again and again."""
+        _ = self.has_defaults_below, self.has_rules_below, self.has_list_types_below
 
     @cached_property
     def has_defaults_below(self) -> bool:

@@ -10,7 +10,11 @@ from allot.deadline import DeadlineExceededError
 from allot.validation.fields import FieldPath
 from allot.validation.structural.cel_types import escaped
 from allot.validation.structural.correlation import NO_OLD, Correlation, same
-from allot.validation.structural.defaulting import with_defaults, without_nulls
+from allot.validation.structural.defaulting import (
+    DefaultsTooLargeError,
+    with_defaults,
+    without_nulls,
+)
 from allot.validation.structural.field_paths import PathError, path_parts
 from allot.validation.structural.formats import has_format, parsed_duration
 from allot.validation.structural.list_types import validate_list_types
@@ -265,3 +269,21 @@ def test_rules_that_do_not_compile_are_refused() -> None:
 
     assert len(found) == 1
     assert "found no matching overload for '_+_'" in found[0].detail
+
+
+def test_defaults_may_add_so_much_and_no_more() -> None:
+    """A hundred empty items with a kilobyte of defaults each."""
+    item = {"properties": {f"d{n}": {"default": "x" * 100} for n in range(10)}}
+    schema = Schema({"items": item})
+
+    assert len(with_defaults([{}] * 10, schema, limit=11_000)) == 10
+    with pytest.raises(DefaultsTooLargeError, match="would add more than 11000 bytes"):
+        with_defaults([{}] * 100, schema, limit=11_000)
+
+
+def test_a_default_within_defaults_counts_each_time() -> None:
+    inner = {"type": "object", "default": {}, "properties": {"a": {"default": "x" * 100}}}
+    schema = Schema({"items": {"properties": {"inner": inner}}})
+
+    with pytest.raises(DefaultsTooLargeError):
+        with_defaults([{}] * 20, schema, limit=2_000)

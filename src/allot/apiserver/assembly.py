@@ -130,7 +130,8 @@ class ApiServer:
         quotas = ResourceQuotaAdmission(self.caches, gates, clock)
         served = ServedResources(gates, resources)
         self._workers = workers = Workers()
-        converter = Converter(ConversionWebhookCalls(WebhookEndpoints(self.caches)), workers)
+        conversions = ConversionWebhookCalls(WebhookEndpoints(self.caches), workers)
+        converter = Converter(conversions, workers)
         self._dynamic = DynamicAdmission(self.caches, served, authorizer, converter)
         admission = Admission(
             [

@@ -20,6 +20,7 @@ from allot.testing.servers import LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
 
@@ -108,6 +109,8 @@ def test_in_virtual_time_threads_take_no_time() -> None:
         pytest.param(
             CLAIMS, {"spec": {"expression": "v" * (LARGE // SLOW)}}, "json", True, id="expression"
         ),
+        pytest.param(f"{ADMISSION}/validatingadmissionpolicies", {}, "json", True, id="policy"),
+        pytest.param(f"{ADMISSION}/mutatingwebhookconfigurations", {}, "json", True, id="webhooks"),
     ],
 )
 def test_objects_are_read_where_they_belong(

@@ -59,7 +59,6 @@ class DynamicAdmission:
         self._converter = converter
         self._params = Params(caches, served)
         self._workers = Workers()
-        self._evaluations = Evaluations(self._workers)
         self._client = WebhookClient()
         self._endpoints = WebhookEndpoints(caches)
 
@@ -181,7 +180,13 @@ class DynamicAdmission:
         ask = AuthorizerFunction(request, self._authorizer)
         values = RequestValues(request, shown, ask)
         return PolicyContext(
-            request, labels, values, self._params, self._evaluations, notes, self._converter
+            request,
+            labels,
+            values,
+            self._params,
+            Evaluations(self._workers),
+            notes,
+            self._converter,
         )
 
     async def _namespace(self, request: ReviewRequest) -> Document | None:

@@ -60,18 +60,24 @@ class _Kept:
     def __init__(self, follower: CacheFollower, make: Callable[[Mapping[str, Any]], Any]) -> None:
         self.follower = follower
         self._make = make
-        self._made: dict[str, tuple[int, Any]] = {}
+        self._made: dict[str, tuple[Any, Any]] = {}
 
     def read(self) -> list[Any]:
         """All objects in the order of their names; the same ones as long as they do not change."""
         known, self._made = self._made, {}
         for stored in sorted(self.follower.objects(), key=_name_of):
-            before = known.get(stored.key)
-            if before is not None and before[0] == stored.revision:
+            before, version = known.get(stored.key), _version_of(stored)
+            if before is not None and before[0] == version:
                 self._made[stored.key] = before
             else:
-                self._made[stored.key] = stored.revision, self._make(stored.object.data)
+                self._made[stored.key] = version, self._make(stored.object.data)
         return [made for _, made in self._made.values()]
+
+
+def _version_of(stored: StoredObject) -> Any:
+    """Another one whenever something changed that counts: a new status does not."""
+    metadata = stored.object.metadata
+    return (metadata.uid, metadata.generation) if metadata.generation else stored.revision
 
 
 def _name_of(stored: StoredObject) -> str:

@@ -20,6 +20,7 @@ from allot.apiserver.dynamic_admission.served_request import without_seat
 from allot.apiserver.dynamic_admission.webhook_client import WebhookCallError, WebhookClient
 from allot.apiserver.dynamic_admission.webhook_endpoints import WebhookEndpoints
 from allot.apiserver.kinds.custom_versions import CustomKind
+from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.registry.uids import new_uid
 from allot.validation.custom_resource_parts import REVIEW_VERSIONS
 
@@ -34,8 +35,9 @@ _NO_RESPONSE: Final[Document] = {"uid": "", "convertedObjects": None, "result": 
 class ConversionWebhookCalls:
     """The conversion webhooks of all definitions."""
 
-    def __init__(self, endpoints: WebhookEndpoints) -> None:
+    def __init__(self, endpoints: WebhookEndpoints, workers: Workers) -> None:
         self._endpoints = endpoints
+        self._workers = workers
         self._client = WebhookClient()
 
     async def convert(
@@ -43,7 +45,8 @@ class ConversionWebhookCalls:
     ) -> list[Document]:
         """The documents in another version; 500 if the webhook does not convert all of them."""
         definition = kind.definition
-        originals = [msgspec.json.decode(each) for each in documents]
+        pacer = Pacer()
+        originals = [msgspec.json.decode(each) async for each in pacer.each(documents)]
         desired = f"{definition.group}/{version}"
         first = originals[0]
         source = f"{first['apiVersion']}, Kind={first['kind']}"
@@ -61,7 +64,8 @@ class ConversionWebhookCalls:
         if other is not None:
             raise _failure(json_problem(other))
         made: list[Document] = []
-        for index, (original, answer) in enumerate(zip(originals, found, strict=True)):
+        pairs = zip(originals, found, strict=True)
+        async for index, (original, answer) in pacer.each(enumerate(pairs)):
             try:
                 made.append(checked_object(original, answer, desired, index, len(originals)))
             except ConversionError as error:
@@ -91,7 +95,10 @@ class ConversionWebhookCalls:
             endpoint = await self._endpoints.find(client, TIMEOUT_SECONDS)
             bundle = client.get("caBundle") or ""
             response = await self._client.call(name, endpoint, bundle, body, TIMEOUT_SECONDS)
-        return read_objects(read_conversion_review(response), uid, version)
+        return await self._workers.run(
+            len(response.body),
+            lambda: read_objects(read_conversion_review(response), uid, version),
+        )
 
 
 def _failure(message: str) -> ApiError:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from allot.apiserver.auth.authentication import (
     SERVICE_ACCOUNT_PREFIX,
@@ -15,7 +15,7 @@ from allot.apiserver.auth.authentication import (
 )
 from allot.apiserver.auth.authorization import Attributes, Authorizer
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
-from allot.apiserver.pacing import HUGE, Workers, cpu_deadline
+from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers, cpu_deadline
 from allot.cel import CelCompileError, types
 from allot.cel.admission import (
     AdmissionInput,
@@ -91,6 +91,7 @@ class Expression:
 
     def evaluate(self, given: AdmissionInput, budget: CostBudget, deadline: Deadline) -> Outcome:
         """`OutOfBudgetError` if it costs more than the budget has."""
+        deadline()  # there may be hundreds of expressions, none of which is long enough to ask
         if self._program is None:
             return Outcome(error=self._problem)
         result = self._program.evaluate(given, deadline)
@@ -272,20 +273,49 @@ def _field_values(selector: str) -> tuple[tuple[str, str], ...]:
     return tuple((name.strip(), value.strip()) for name, equals, value in pairs if equals)
 
 
-class Evaluations:
-    """Runs evaluations: short ones at once, long ones in a thread, none longer than the time limit."""
+class Compilable(Protocol):
+    """A policy or webhook: its expressions are compiled before it is evaluated for the first time."""
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
+    is_compiled: bool
+
+    @property
+    def expressions_size(self) -> int:
+        """The characters of all expressions."""
+
+    def compile(self) -> None: ...
+
+
+class Evaluations:
+    """Runs the evaluations of one request: short ones at once, long ones in a thread, none longer than the time limit.
+
+    Between short ones it yields to the event loop: there may be hundreds of policies about a request.
+    """
+
+    def __init__(self, workers: Workers, pacer: Pacer | None = None) -> None:
+        self.workers = workers
+        self._pacer = pacer or Pacer()
+
+    async def pause(self) -> None:
+        """Yield to the event loop if that is due."""
+        if self._pacer.is_due:
+            await self._pacer.rest()
+
+    async def compiled(self, source: Compilable) -> None:
+        """Returns when the expressions are compiled, in a thread: a single one may take a hundred milliseconds."""
+        if not source.is_compiled:
+            size = max(source.expressions_size * SLOW, LARGE + 1)
+            await self.workers.run(size, source.compile)
+            source.is_compiled = True
 
     async def run(self, evaluate: Callable[[Deadline], T]) -> T:
         """What `evaluate` returns, which may be called twice. `OutOfBudgetError` after the time limit."""
+        await self.pause()
         try:
             return evaluate(cpu_deadline(INLINE_SECONDS))
         except DeadlineExceededError:
             pass
         try:
             # The time of the thread that evaluates counts.
-            return await self._workers.run(HUGE, lambda: evaluate(cpu_deadline(EVALUATION_SECONDS)))
+            return await self.workers.run(HUGE, lambda: evaluate(cpu_deadline(EVALUATION_SECONDS)))
         except DeadlineExceededError:
             raise OutOfBudgetError(INTERRUPTED) from None

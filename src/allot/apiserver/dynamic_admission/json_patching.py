@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from allot.apiserver.dynamic_admission.review_request import Document
-from allot.apiserver.registry.patches import PatchError, json_patch
+from allot.apiserver.registry.patches import PatchError, UnfitOperationError, apply_operations
 
 OPERATIONS: Final = frozenset(("add", "remove", "replace", "move", "copy", "test"))
 
@@ -24,25 +22,17 @@ class PatchTestError(JsonPatchError):
 def apply_json_patch(document: Document, operations: Sequence[Mapping[str, Any]]) -> Document:
     """The document after all operations. `PatchTestError` or `JsonPatchError` if one of them fails."""
     try:
-        patched = json_patch(document, msgspec.json.encode(operations))
-    except PatchError:
-        raise _explained(document, operations) from None
+        patched = apply_operations(document, operations)
+    except UnfitOperationError as error:
+        operation = operations[error.index]
+        if operation.get("op") not in OPERATIONS:
+            raise JsonPatchError(f"Unexpected kind: {operation.get('op')}") from None
+        raise _problem(error.document, operation, error) from None
+    except PatchError as error:
+        raise JsonPatchError(error.message) from None
     if not isinstance(patched, dict):
         raise JsonPatchError("the patched object is no object")
     return patched
-
-
-def _explained(document: Any, operations: Sequence[Mapping[str, Any]]) -> JsonPatchError:
-    """Why the first operation that fails does."""
-    for operation in operations:
-        name = operation.get("op")
-        if name not in OPERATIONS:
-            return JsonPatchError(f"Unexpected kind: {name}")
-        try:
-            document = json_patch(document, msgspec.json.encode([operation]))
-        except PatchError as error:
-            return _problem(document, operation, error)
-    return JsonPatchError("the patch is too large")
 
 
 def _problem(document: Any, operation: Mapping[str, Any], error: PatchError) -> JsonPatchError:

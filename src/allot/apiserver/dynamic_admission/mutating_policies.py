@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
+
+import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.apiserver import api_errors
@@ -25,10 +28,15 @@ from allot.apiserver.dynamic_admission.review_request import (
     Document,
     ReviewRequest,
     StrictError,
+    Subject,
 )
+from allot.apiserver.object_limits import check_object_size
 from allot.cel.admission import MATCH_CONDITIONS_BUDGET, POLICY_BUDGET, AdmissionInput
 from allot.cel.values import Value
 from allot.deadline import Deadline
+
+PATCH_COST: Final = 4
+"""A byte of an object that is merged, encoded and decoded again counts as so many."""
 
 
 class MutatingPolicies:
@@ -122,19 +130,13 @@ class MutatingPolicies:
         subject = context.request.new
         assert subject is not None
         document = subject.document(version)
-        if patch_type == "ApplyConfiguration":
-            type_ = subject.value_type(version)
-            patched = merged_configuration(document, subject.kind(version), type_, value)
-        else:
-            try:
-                patched = apply_json_patch(document, operations_of(value))
-            except PatchTestError:
-                return
-            except JsonPatchError as error:
-                raise MutationError(f"JSON Patch: {error}") from None
-        is_strict = patch_type == "JSONPatch"
-        changed = subject.replaced(patched, version, strict=is_strict)
-        self.object, self._context = await context.changed(changed, version)
+        size = len(msgspec.json.encode(document))
+        check_object_size(size)
+        changed = await context.evaluations.workers.run(
+            size * PATCH_COST, partial(_patched, subject, document, version, patch_type, value)
+        )
+        if changed is not None:
+            self.object, self._context = await context.changed(changed, version)
 
     def _configuration_failed(
         self, bound: BoundPolicy, binding: Binding | None, problem: str
@@ -155,3 +157,20 @@ class MutatingPolicies:
                 f"policy '{policy.name}' with binding '{binding.name}' denied request: {problem}"
             )
         self._problems.append((message, reason))
+
+
+def _patched(
+    subject: Subject, document: Document, version: str, patch_type: str, value: Value
+) -> Any:
+    """The object with what a mutation has evaluated to; None if a test says that there is nothing to change."""
+    if patch_type == "ApplyConfiguration":
+        type_ = subject.value_type(version)
+        patched = merged_configuration(document, subject.kind(version), type_, value)
+    else:
+        try:
+            patched = apply_json_patch(document, operations_of(value))
+        except PatchTestError:
+            return None
+        except JsonPatchError as error:
+            raise MutationError(f"JSON Patch: {error}") from None
+    return subject.replaced(patched, version, strict=patch_type == "JSONPatch")

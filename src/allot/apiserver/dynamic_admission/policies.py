@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -50,6 +50,15 @@ class Policy:
         self.param_kind: Mapping[str, Any] | None = self.spec.get("paramKind")
         self.ignores_failures = self.spec.get("failurePolicy") == "Ignore"
         self.declared = Declared(params=self.param_kind is not None, patches=self.has_patches)
+        self.is_compiled = False
+
+    @property
+    def expressions_size(self) -> int:
+        return sum(map(len, _texts(self.spec)))
+
+    def compile(self) -> None:
+        """All expressions, which otherwise are compiled on first use."""
+        _ = self.variables, self.conditions
 
     @cached_property
     def variables(self) -> Variables:
@@ -67,6 +76,18 @@ class Policy:
         return Expression(text, declared, allowed, self.variables.types)
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """All strings in a document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
 class Validation(NamedTuple):
     """One rule of a validating policy."""
 
@@ -78,6 +99,10 @@ class Validation(NamedTuple):
 
 class ValidatingPolicy(Policy):
     """A ValidatingAdmissionPolicy."""
+
+    def compile(self) -> None:
+        super().compile()
+        _ = self.validations, self.annotations
 
     @cached_property
     def validations(self) -> list[Validation]:
@@ -107,6 +132,10 @@ class MutatingPolicy(Policy):
     """A MutatingAdmissionPolicy."""
 
     has_patches = True
+
+    def compile(self) -> None:
+        super().compile()
+        _ = self.mutations
 
     @property
     def is_reinvoked(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from allot.api.raw import RawObject
 from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
@@ -19,6 +19,9 @@ from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.conversion import Converter, is_converted
 
+MAX_WARNINGS: Final = 1_000
+"""More than clients are told of."""
+
 
 class Notes:
     """Warnings for the client, and annotations for the audit log."""
@@ -27,7 +30,8 @@ class Notes:
         self.warnings: list[str] = []
 
     def warn(self, text: str) -> None:
-        self.warnings.append(text)
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(text)
 
     def annotate(self, key: str, value: str) -> None:
         request = REQUEST.get()
@@ -105,6 +109,7 @@ class PolicyContext:
         if version is None:
             return _Matched([])
         await self.convert(version)
+        await self.evaluations.compiled(policy)
         resource = None
         if policy.param_kind is not None:
             try:

@@ -7,16 +7,21 @@ import base64
 import binascii
 import ssl
 from contextlib import suppress
-from functools import lru_cache
 from typing import Final, NamedTuple
+
+from allot.apiserver.pacing import LARGE, Pacer, release_interpreter
 
 MAX_RESPONSE: Final = 3 * 1024 * 1024
 """The largest answer of a webhook, as of a request to the API server."""
 MAX_HEAD: Final = 64 * 1024
+MAX_CHUNKS: Final = 50_000
 MAX_CALLS: Final = 50
 """Calls of one webhook at the same time; further ones wait for these."""
 MAX_WAITING: Final = 1_000
 """Calls that wait for their turn; further ones fail at once."""
+MAX_BUNDLES: Final = 2 * 1024 * 1024
+"""The size of CA bundles whose certificates are kept, in memory many times as much."""
+CERTIFICATES_AT_ONCE: Final = 16
 _UNKNOWN_ISSUER: Final = frozenset((18, 19, 20, 21))
 _EXPIRED: Final = frozenset((9, 10))
 _WRONG_NAME: Final = frozenset((62, 64))
@@ -51,6 +56,7 @@ class WebhookClient:
     def __init__(self) -> None:
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._waiting: dict[str, int] = {}
+        self._contexts = TlsContexts()
 
     async def call(
         self, key: str, endpoint: Endpoint, ca_bundle: str, body: bytes, seconds: float
@@ -75,7 +81,7 @@ class WebhookClient:
 
     async def _exchange(self, endpoint: Endpoint, ca_bundle: str, body: bytes) -> WebhookResponse:
         try:
-            context = _tls_context(ca_bundle)
+            context = await self._contexts.of(ca_bundle)
             reader, writer = await asyncio.open_connection(
                 endpoint.host,
                 endpoint.port,
@@ -107,18 +113,51 @@ def _failed(endpoint: Endpoint, problem: str) -> WebhookCallError:
     return WebhookCallError(f'Post "{endpoint.url}": {problem}')
 
 
-@lru_cache(maxsize=256)
+class TlsContexts:
+    """What is trusted, by CA bundle (base64 of PEM): kept for those that were used last, up to a total size."""
+
+    def __init__(self, max_bytes: int = MAX_BUNDLES) -> None:
+        self._max_bytes = max_bytes
+        self._known: dict[str, ssl.SSLContext] = {}
+
+    async def of(self, ca_bundle: str) -> ssl.SSLContext:
+        """`OSError` if there is no certificate in it. Long bundles are read in a thread."""
+        context = self._known.pop(ca_bundle, None)
+        if context is None:
+            if len(ca_bundle) > LARGE:
+                context = await asyncio.to_thread(_tls_context, ca_bundle)
+            else:
+                context = _tls_context(ca_bundle)
+        self._known[ca_bundle] = context
+        while len(self._known) > 1 and sum(map(len, self._known)) > self._max_bytes:
+            del self._known[next(iter(self._known))]
+        return context
+
+
 def _tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Trusts the CA bundle (base64 of PEM); the system's authorities if it is empty."""
+    """The system's authorities are trusted if the bundle is empty."""
     if not ca_bundle:
         return ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         pem = base64.b64decode(ca_bundle).decode("ascii", "replace")
-        return ssl.create_default_context(cadata=pem)
+        certificates = _certificates(pem)
+        for index in range(0, len(certificates), CERTIFICATES_AT_ONCE):
+            some = certificates[index : index + CERTIFICATES_AT_ONCE]
+            context.load_verify_locations(cadata="\n".join(some))
+            if len(certificates) > CERTIFICATES_AT_ONCE:
+                release_interpreter(len(pem))
     except (binascii.Error, ssl.SSLError, ValueError):
-        raise OSError(
-            "unable to load root certificates: unable to parse bytes as PEM block"
-        ) from None
+        certificates = []
+    if not certificates:
+        raise OSError("unable to load root certificates: unable to parse bytes as PEM block")
+    return context
+
+
+def _certificates(pem: str) -> list[str]:
+    """The blocks of a bundle. What else is in it is ignored, as by other readers."""
+    blocks = (f"-----BEGIN {part}" for part in pem.split("-----BEGIN ")[1:])
+    return [block for block in blocks if "CERTIFICATE-----" in block.partition("\n")[0]]
 
 
 def _certificate_problem(error: ssl.SSLCertVerificationError, endpoint: Endpoint) -> str:
@@ -188,33 +227,34 @@ async def _exactly(reader: asyncio.StreamReader, length: int) -> bytes:
 
 
 async def _all(reader: asyncio.StreamReader) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
+    found = bytearray()
     with suppress(ssl.SSLError):  # the other end may close without saying so
         while piece := await reader.read(MAX_HEAD):
-            pieces.append(piece)
-            size += len(piece)
-            if size > MAX_RESPONSE:
+            found += piece
+            if len(found) > MAX_RESPONSE:
                 raise ValueError(_too_large())
-    return b"".join(pieces)
+    return bytes(found)
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while True:
+    """Chunks are counted, too: they may be as short as a byte."""
+    found = bytearray()
+    pacer = Pacer()
+    for _ in range(MAX_CHUNKS):
+        if pacer.is_due:
+            await pacer.rest()  # reading what has arrived yields to nothing else
         line = (await reader.readuntil(b"\r\n")).split(b";")[0].strip()
         try:
             length = int(line, 16)
         except ValueError:
             raise ValueError("malformed HTTP response") from None
-        if not length:
-            return b"".join(pieces)
-        size += max(length, 1)
-        if size > MAX_RESPONSE:
+        if length <= 0:
+            return bytes(found)
+        if len(found) + length > MAX_RESPONSE:
             raise ValueError(_too_large())
-        pieces.append(await reader.readexactly(length))
+        found += await reader.readexactly(length)
         await reader.readexactly(2)
+    raise ValueError(f"the response has more than {MAX_CHUNKS} chunks")
 
 
 def _too_large() -> str:

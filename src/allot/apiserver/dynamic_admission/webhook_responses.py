@@ -9,8 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from allot.api.json_limits import MAX_VALUES, has_too_many_values
 from allot.apiserver.api_errors import ApiError, Cause, Details
 from allot.apiserver.dynamic_admission.webhook_client import WebhookCallError, WebhookResponse
+from allot.apiserver.pacing import release_interpreter
 from allot.validation.webhook_configurations import REVIEW_VERSIONS
 
 GROUP: Final = "admission.k8s.io"
@@ -56,10 +58,13 @@ def read_document(
         raise WebhookCallError(
             f"0-length response with status code: {code} and content type: {content_type}"
         )
+    if has_too_many_values(body):
+        raise WebhookCallError(f"the response has more than {MAX_VALUES} values")
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise WebhookCallError(_not_json(body)) from None
+    release_interpreter(len(body))
     if not isinstance(document, dict):
         raise WebhookCallError(_not_json(body))
     version, kind = document.get("apiVersion", ""), document.get("kind", "")
@@ -84,7 +89,7 @@ def _not_json(body: bytes) -> str:
 def _status_problem(code: int, body: bytes) -> str:
     """The message of a Status, or what clients say about an answer without one."""
     try:
-        document = msgspec.json.decode(body)
+        document = None if has_too_many_values(body) else msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document = None
     if isinstance(document, dict) and document.get("kind") == "Status":

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from allot.api.decoding import DecodeError
+from allot.api.json_limits import MAX_VALUES, has_too_many_values
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.dynamic_admission.expressions import (
@@ -34,6 +35,7 @@ from allot.apiserver.dynamic_admission.webhook_responses import (
     read_verdict,
     rejection,
 )
+from allot.apiserver.object_limits import check_object_size
 from allot.apiserver.registry.uids import new_uid
 from allot.cel.admission import MATCH_CONDITIONS_BUDGET, AdmissionInput
 from allot.validation.webhook_configurations import REVIEW_VERSIONS
@@ -41,6 +43,8 @@ from allot.validation.webhook_configurations import REVIEW_VERSIONS
 log = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_SECONDS: Final = 10
+PATCH_COST: Final = 4
+"""A byte of a patch, and of an object that is patched and decoded again, counts as so many."""
 
 
 class Webhook:
@@ -59,6 +63,14 @@ class Webhook:
         versions = document.get("admissionReviewVersions") or ()
         self.version = next((each for each in versions if each in REVIEW_VERSIONS), "v1")
         self._conditions = document.get("matchConditions") or ()
+        self.is_compiled = False
+
+    @property
+    def expressions_size(self) -> int:
+        return sum(len(each.get("expression", "")) for each in self._conditions)
+
+    def compile(self) -> None:
+        _ = self.conditions
 
     @cached_property
     def conditions(self) -> MatchConditions:
@@ -78,6 +90,7 @@ class Webhooks:
         self._context = context
         self._client = client
         self._endpoints = endpoints
+        self._workers = context.evaluations.workers
         self.object: Any = None
         """The changed object; None if it did not change."""
 
@@ -139,11 +152,9 @@ class Webhooks:
         if not verdict.patch:
             return False
         try:
-            operations = msgspec.json.decode(verdict.patch, type=list[dict[str, Any]])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            text = verdict.patch.lstrip()[:1].decode("latin-1")
-            problem = f"invalid character '{text}' looking for beginning of value"
-            self._fail(hook, f"received undecodable patch in webhook response: {problem}")
+            operations = await self._workers.run(len(verdict.patch), lambda: _operations(verdict))
+        except InvalidResponseError as error:
+            self._fail(hook, f"received undecodable patch in webhook response: {error}")
         if not operations:
             return False
         subject = self._context.request.new
@@ -155,9 +166,14 @@ class Webhooks:
         if verdict.patch_type != "JSONPatch":
             self._fail(hook, f'unsupported patch type "{verdict.patch_type}"')
         before = subject.document(version)
+
+        def patched() -> Any:
+            return subject.replaced(apply_json_patch(before, operations), version, strict=False)
+
+        size = len(msgspec.json.encode(before)) + len(verdict.patch)
+        check_object_size(size)
         try:
-            patched = apply_json_patch(before, operations)
-            changed = subject.replaced(patched, version, strict=False)
+            changed = await self._workers.run(size * PATCH_COST, patched)
         except (JsonPatchError, DecodeError) as error:
             raise api_errors.internal(str(error)) from None
         self.object, self._context = await self._context.changed(changed, version)
@@ -172,6 +188,7 @@ class Webhooks:
         version = context.version_for(hook.match)
         if version is not None:
             await context.convert(version)
+            await context.evaluations.compiled(hook)
         if version is None or not hook.conditions:
             return version
         given = AdmissionInput(context.values.in_version(version))
@@ -198,16 +215,18 @@ class Webhooks:
                 f'admission webhook "{hook.name}" does not support dry run'
             )
         uid = new_uid()
+        await self._context.evaluations.pause()
         body = msgspec.json.encode(self._review(request, hook, version, uid))
         try:
             endpoint = await self._endpoints.find(hook.client, hook.seconds)
             bundle = hook.client.get("caBundle") or ""
             response = await self._client.call(hook.key, endpoint, bundle, body, hook.seconds)
-            review = read_review(response)
+            verdict = await self._workers.run(
+                len(response.body),
+                lambda: read_verdict(read_review(response), uid, hook.version, mutates=mutates),
+            )
         except WebhookCallError as error:
             self._fail(hook, f"failed to call webhook: {error}")
-        try:
-            verdict = read_verdict(review, uid, hook.version, mutates=mutates)
         except InvalidResponseError as error:
             self._fail(hook, f"received invalid webhook response: {error}")
         for key, value in verdict.annotations.items():
@@ -248,3 +267,15 @@ class Webhooks:
         self._context.notes.annotate(
             f"mutation.webhook.admission.k8s.io/{place}", msgspec.json.encode(value).decode()
         )
+
+
+def _operations(verdict: Verdict) -> list[Document]:
+    """The operations of a patch; `InvalidResponseError` if it is none."""
+    try:
+        if has_too_many_values(verdict.patch):
+            raise InvalidResponseError(f"the patch has more than {MAX_VALUES} values")
+        return msgspec.json.decode(verdict.patch, type=list[Document])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = verdict.patch.lstrip()[:1].decode("latin-1")
+        problem = f"invalid character '{text}' looking for beginning of value"
+        raise InvalidResponseError(problem) from None

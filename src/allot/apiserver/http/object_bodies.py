@@ -56,6 +56,17 @@ _TYPE_META: Final = (
 MAX_ISSUES: Final = 100
 """Unknown and duplicate fields that are told, as in Kubernetes."""
 
+KINDS_WITH_EXPRESSIONS: Final = frozenset(
+    (
+        "CustomResourceDefinition",
+        "MutatingAdmissionPolicy",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    )
+)
+"""Raw kinds whose expressions are compiled when they are validated: never on the event loop, however short they are."""
+
 
 class TypeMeta(msgspec.Struct, rename="camel"):
     """The kind and apiVersion in a body."""
@@ -219,7 +230,7 @@ def work_size(request: ApiRequest, target: Target) -> int:
     if target.resource.custom is not None:
         if target.resource.custom.is_heavy:  # never on the event loop
             return max(len(body) * SLOW, LARGE + 1)
-    elif target.resource.kind == "CustomResourceDefinition":
+    elif target.resource.kind in KINDS_WITH_EXPRESSIONS:
         return max(len(body) * SLOW, LARGE + 1)
     # In protobuf expressions have no name.
     has_expressions = is_typed and (

@@ -17,7 +17,7 @@ from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.custom_versions import CustomKind
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Workers
+from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.watch_cache.cache import ObjectChange
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.custom_codec import CustomCodec
@@ -28,7 +28,7 @@ from allot.validation.structural.schemas import Schema
 
 Document = dict[str, Any]
 
-CALL_BYTES: Final = 1024 * 1024
+CALL_BYTES: Final = 512 * 1024
 """Objects are sent together up to this size: a list mostly is one call."""
 
 
@@ -81,7 +81,8 @@ class Converter:
         wanted = _api_version(resource, version)
         bodies: dict[int, bytes] = {}
         others: list[StoredObject] = []
-        for stored in objects:
+        pacer = Pacer()
+        async for stored in pacer.each(objects):
             if stored.object.data["apiVersion"] == wanted:
                 continue
             known = stored.converted(version)
@@ -91,7 +92,7 @@ class Converter:
                 bodies[id(stored)] = known
         made = await self._converted(resource, [each.object for each in others], version)
         codec = _codec_of(resource)
-        for stored, obj in zip(others, made, strict=True):
+        async for stored, obj in pacer.each(zip(others, made, strict=True)):
             body = bodies[id(stored)] = codec.encode_converted(obj, version)
             stored.keep_converted(version, body)
         return [
@@ -145,7 +146,8 @@ class Converter:
         assert resource.custom is not None
         kind, codec = resource.custom.kind, _codec_of(resource)
         made: list[RawObject] = []
-        for documents in _calls([_document(each, codec) for each in objects]):
+        encoded = [_document(each, codec) async for each in Pacer().each(objects)]
+        for documents in _calls(encoded):
             found = await self._webhooks.convert(kind, documents, version)
             prune_all = partial(_pruned, found, kind.versions[version].schema)
             made += await self._workers.run(sum(map(len, documents)), prune_all)

@@ -7,13 +7,19 @@ are unless a patch reaches into them.
 
 from allot.apiserver.registry.patches.documents import decode_document
 from allot.apiserver.registry.patches.errors import PatchError
-from allot.apiserver.registry.patches.json_patches import json_patch
+from allot.apiserver.registry.patches.json_patches import (
+    UnfitOperationError,
+    apply_operations,
+    json_patch,
+)
 from allot.apiserver.registry.patches.merge_patches import merge_patch
 from allot.apiserver.registry.patches.strategic import strategic_merge_patch
 from allot.apiserver.registry.patches.touched_parts import touched_parts
 
 __all__ = [
     "PatchError",
+    "UnfitOperationError",
+    "apply_operations",
     "decode_document",
     "json_patch",
     "merge_patch",

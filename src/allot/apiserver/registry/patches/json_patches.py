@@ -9,7 +9,7 @@ deeply what was not: that is looked at once, at the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,19 +42,40 @@ class _Operation(NamedTuple):
     value: Any = None
 
 
+class UnfitOperationError(PatchError):
+    """One operation cannot be done: which one, and the document before it."""
+
+    def __init__(self, problem: str, index: int, document: Any) -> None:
+        error = PatchError.unfit(problem)
+        super().__init__(error.code, error.reason, error.message, error.short_message)
+        self.index, self.document = index, document
+
+
 class _UnfitError(Exception):
     """An operation cannot be done; says why."""
 
 
 def json_patch(document: Any, patch: bytes) -> Any:
     """`document` after all operations; `PatchError` if one of them fails."""
+    operations = _descriptions(patch)
+    if len(operations) > MAX_OPERATIONS:
+        raise PatchError.too_large(
+            "Request entity is too large: "
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        )
+    return apply_operations(document, operations)
+
+
+def apply_operations(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """`document` after all operations; `PatchError`, mostly `UnfitOperationError`, if one of them fails."""
     editor = _Editor(document)
-    for index, description in enumerate(_descriptions(patch)):
+    for index, description in enumerate(operations):
         try:
             editor.apply(_operation(description))
         except _UnfitError as error:
             name, path = description.get("op"), description.get("path")
-            raise PatchError.unfit(f"operation {index} ({name} {path}): {error}") from None
+            problem = f"operation {index} ({name} {path}): {error}"
+            raise UnfitOperationError(problem, index, editor.root) from None
         except RecursionError:
             raise PatchError.unfit(TOO_DEEP) from None
     return editor.result()
@@ -75,11 +96,6 @@ def _descriptions(patch: bytes) -> list[dict[str, Any]]:
             value = description.get(field)
             if not isinstance(value, str | None):
                 raise _wrong_type(value, f"struct field jsonPatchOp.{field} of type string")
-    if len(decoded) > MAX_OPERATIONS:
-        raise PatchError.too_large(
-            "Request entity is too large: "
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(decoded)}"
-        )
     return decoded
 
 
@@ -89,7 +105,7 @@ def _wrong_type(value: Any, wanted: str) -> PatchError:
     )
 
 
-def _operation(description: dict[str, Any]) -> _Operation:
+def _operation(description: Mapping[str, Any]) -> _Operation:
     name = description.get("op")
     if name not in ("add", "remove", "replace", "move", "copy", "test"):
         raise _UnfitError("the operation must be one of add, remove, replace, move, copy, test")
@@ -99,7 +115,7 @@ def _operation(description: dict[str, Any]) -> _Operation:
     return _Operation(name, path, value=description.get("value"))
 
 
-def _path(description: dict[str, Any], field: str) -> Path:
+def _path(description: Mapping[str, Any], field: str) -> Path:
     """The parts of a JSON pointer (RFC 6901)."""
     pointer = description.get(field)
     if not isinstance(pointer, str):
@@ -120,7 +136,7 @@ class _Editor:
     """A document under change. Containers that are ours already are changed in place."""
 
     def __init__(self, root: Any) -> None:
-        self._root = root
+        self.root = root
         self._ours: dict[int, Any] = {}
         self._decoded: dict[int, tuple[Raw, Any]] = {}
         self._copied_bytes = 0
@@ -138,9 +154,9 @@ class _Editor:
         self._verbs[operation.name](operation)
 
     def result(self) -> Any:
-        if self._has_moved and depth(self._root, MAX_DEPTH) > MAX_DEPTH:
+        if self._has_moved and depth(self.root, MAX_DEPTH) > MAX_DEPTH:
             raise PatchError.unfit(TOO_DEEP)
-        return self._root
+        return self.root
 
     def _add_new(self, operation: _Operation) -> None:
         _check_depth(operation.path, operation.value)
@@ -148,7 +164,7 @@ class _Editor:
 
     def _add(self, path: Path, value: Any) -> None:
         if not path:
-            self._root = value
+            self.root = value
             return
         parent, last = self._owned(path[:-1]), path[-1]
         if isinstance(parent, dict):
@@ -167,7 +183,7 @@ class _Editor:
         path, value = operation.path, operation.value
         _check_depth(path, value)
         if not path:
-            self._root = value
+            self.root = value
             return
         parent = self._owned(path[:-1])
         # As in Kubernetes, a field that is not there is added.
@@ -212,7 +228,7 @@ class _Editor:
         return bool(path) and isinstance(self._plain(self._at(path[:-1])), dict)
 
     def _at(self, path: Path) -> Any:
-        value = self._root
+        value = self.root
         for part in path:
             container = self._plain(value)
             value = container[_key(container, part)]
@@ -228,7 +244,7 @@ class _Editor:
 
     def _owned(self, path: Path) -> Any:
         """The container at `path`; it, and all around it, are ours to change from now on."""
-        container = self._root = self._own(self._root)
+        container = self.root = self._own(self.root)
         for part in path:
             key = _key(container, part)
             container[key] = self._own(container[key])

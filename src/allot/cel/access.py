@@ -23,6 +23,8 @@ from allot.cel.values import (
     type_of,
 )
 
+NO_SUCH_KEY: Final = "no such key"
+
 MISSING: Final = object()
 """Returned by `find` if the key does not exist."""
 
@@ -55,7 +57,7 @@ def get(container: Value, key: Value) -> Value:
 def missing(container: Value, key: Value) -> EvalError:
     if is_list(container):
         return EvalError(f"index out of bounds: {shown(key)}")
-    return EvalError(f"no such key: {shown(key)}")
+    return EvalError(f"{NO_SUCH_KEY}: {shown(key)}")
 
 
 def follow(root: Value, steps: Sequence[tuple[Value, bool]]) -> tuple[Value, int]:

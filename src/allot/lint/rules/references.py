@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from allot.allocation.explain.phrases import sentence
 from allot.api.claims import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass
 from allot.api.core import PodResourceClaim
@@ -35,8 +36,8 @@ def missing_classes(
             yield from (found,) if found is not None else ()
             continue
         yield found._replace(
-            message=f"{found.message}. allot skips this alternative; kube-scheduler v1.38 leaves the "
-            "pod pending",
+            message=f"{sentence(found.message)} allot skips this alternative; kube-scheduler v1.38 "
+            "leaves the pod pending",
             severity=None,
         )
 

@@ -15,6 +15,7 @@ from allot.cel import (
     compile_derived,
     compile_selector,
 )
+from allot.cel.access import NO_SUCH_KEY
 from allot.cel.device import split_name
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
@@ -129,8 +130,14 @@ def _failures(path: str, failures: Sequence[Failure]) -> Iterator[Problem]:
             rules.SELECTOR_ERROR,
             f"{path}[{index}].cel.expression",
             f"fails on {named_devices([failure.device for failure in found])}: {found[0].text}. "
-            "The scheduler stops there and the pod stays pending; guard the read with has()",
+            f"The scheduler stops there and the pod stays pending; {_remedy(found[0].text)}",
         )
+
+
+def _remedy(error: str) -> str:
+    if error.startswith(NO_SUCH_KEY):
+        return "guard the read with has()"
+    return "correct the expression, or exclude such devices with a condition before it"
 
 
 def derivations(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:

@@ -146,6 +146,14 @@ CASES = [
         id="selector-fails-on-some-devices",
     ),
     pytest.param(
+        one_request(selector(f"{MODEL}.model > 3")),
+        "selector-error",
+        WARNING,
+        f"{REQUEST}.selectors[0].cel.expression",
+        "no such overload. The scheduler stops there and the pod stays pending; correct the expression",
+        id="selector-compares-types",
+    ),
+    pytest.param(
         one_request(selector(f'{MODEL}.model == "B200"')),
         "selector-never",
         WARNING,

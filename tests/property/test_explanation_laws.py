@@ -179,6 +179,18 @@ def changed(problem: AllocationProblem, change: changes.AnyChange) -> Allocation
         case changes.ReleaseClaim(claim):
             (holder,) = [name for name in (claim,) if name in problem.ledger]
             return replace_problem(problem, ledger=problem.ledger.without(holder))
+        case changes.WithoutRequest(claim, request):
+            name = claim.partition("/")[2]
+            (number,) = [
+                index
+                for each in problem.claims
+                if each.metadata.name == name
+                for index, own in enumerate(each.spec.devices.requests)
+                if own.name == request
+            ]
+            return only(
+                problem, [part for part in parts_of(problem) if part != (name, False, number)]
+            )
         case changes.MoreDevices():
             return replace_problem(problem, inventory=with_copies(problem.inventory, change))
     claims = [changed_claim(claim, change) for claim in problem.claims]
@@ -213,9 +225,16 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
     match change:
         case changes.FewerDevices():
             return replace(spec, count=change.count)
+        case changes.CountInsteadOfAll():
+            return replace(spec, allocation_mode="ExactCount", count=change.count)
         case changes.LessCapacity():
+            requested = spec.capacity.requests if spec.capacity is not None else {}
+            amounts = {**requested, change.capacity: Quantity.parse(change.amount)}
+            return replace(spec, capacity=CapacityRequirements(amounts))
+        case changes.OtherCapacityName():
             assert spec.capacity is not None
-            amounts = {**spec.capacity.requests, change.capacity: Quantity.parse(change.amount)}
+            amounts = dict(spec.capacity.requests)
+            amounts[change.name] = amounts.pop(change.instead_of)
             return replace(spec, capacity=CapacityRequirements(amounts))
         case changes.WithoutSelector():
             kept = (*spec.selectors[: change.selector], *spec.selectors[change.selector + 1 :])
@@ -227,6 +246,20 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
         case changes.AddToleration():
             more = DeviceToleration(change.key, "Exists", "", change.effect)
             return replace(spec, tolerations=(*spec.tolerations, more))
+        case changes.AddTolerations():
+            several = (
+                DeviceToleration(key, "Exists", "", effect)
+                for key, _, effect in (taint.rpartition(":") for taint in change.taints)
+            )
+            return replace(spec, tolerations=(*spec.tolerations, *several))
+        case changes.ConvertedAttribute():
+            derived = tuple(
+                replace(each, expression=change.expression)
+                if each.name == change.attribute
+                else each
+                for each in spec.derived_attributes
+            )
+            return replace(spec, derived_attributes=derived)
     raise AssertionError(change)
 
 

@@ -40,6 +40,14 @@ class ConstraintError(AllocationError):
 class MissingClassError(AllocationError):
     """A device class does not exist."""
 
+    def __init__(self, class_name: str, place: str) -> None:
+        super().__init__(
+            f"could not retrieve device class {class_name}:"
+            f' deviceclass.resource.k8s.io "{class_name}" not found',
+            place,
+        )
+        self.class_name = class_name
+
 
 class UnusablePoolError(AllocationError):
     """Mode All is requested, and a pool is incomplete or invalid."""

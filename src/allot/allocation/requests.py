@@ -98,6 +98,8 @@ class SkippedAlternative(NamedTuple):
     """The request and the alternative: `gpu/latest`."""
     rule: str
     reason: str
+    problem: str = ""
+    """The reason without the claim and the request."""
 
 
 @dataclass(slots=True)
@@ -189,7 +191,12 @@ def _with_alternatives(
             if rule not in gates:
                 raise
             label = f"{request.name}/{spec.name}"
-            skipped.append(SkippedAlternative(claim.key, label, rule, str(error)))
+            why = (
+                f"device class {error.class_name} does not exist"
+                if isinstance(error, MissingClassError)
+                else error.problem
+            )
+            skipped.append(SkippedAlternative(claim.key, label, rule, str(error), why))
     if not alternatives:
         why = "; ".join(each.reason for each in skipped)
         text, place = (
@@ -259,11 +266,7 @@ def _alternative(
         )
     class_ = problem.classes.get(spec.device_class_name)
     if class_ is None:
-        raise MissingClassError(
-            f"could not retrieve device class {spec.device_class_name}:"
-            f' deviceclass.resource.k8s.io "{spec.device_class_name}" not found',
-            _place(claim, request, spec),
-        )
+        raise MissingClassError(spec.device_class_name, _place(claim, request, spec))
     alternative = Alternative(claim, request, spec, class_, derives=DERIVED_ATTRIBUTES in gates)
     finder.meter.alternative = alternative
     finder.meter.spend(_PREPARATION_WORK + len(spec.selectors))

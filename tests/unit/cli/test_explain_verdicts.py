@@ -381,7 +381,8 @@ def test_all_devices_and_a_constraint_that_they_break() -> None:
         f" matchAttribute {NUMA}: gpu-0 has 0, gpu-1 has 1."
     )
     assert changes(found) == [
-        f"node-1: claim default/mine: do not require {NUMA} to match (constraint #0)"
+        "node-1: claim default/mine, request gpu: ask for 1 device instead of all",
+        f"node-1: claim default/mine: do not require {NUMA} to match (constraint #0)",
     ]
 
 

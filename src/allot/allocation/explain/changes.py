@@ -18,6 +18,23 @@ class FewerDevices(ProposedChange, frozen=True):
     instead_of: int = always(int)
 
 
+class CountInsteadOfAll(ProposedChange, frozen=True):
+    """A request asks for a number of devices instead of all."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    count: int = always(int)
+
+
+class OtherClass(ProposedChange, frozen=True):
+    """A request asks for a class with a similar name, because its own does not exist."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    class_name: str = always(str)
+    instead_of: str = always(str)
+
+
 class LessCapacity(ProposedChange, frozen=True):
     """A request asks for less of a capacity."""
 
@@ -26,6 +43,35 @@ class LessCapacity(ProposedChange, frozen=True):
     capacity: str = always(str)
     amount: str = always(str)
     instead_of: str = always(str)
+
+
+class OtherCapacityName(ProposedChange, frozen=True):
+    """A request spells a capacity as devices publish it."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    name: str = always(str)
+    instead_of: str = always(str)
+
+
+class ConvertedAttribute(ProposedChange, frozen=True):
+    """A derived attribute is converted to the type that it is compared with."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    attribute: str = always(str)
+    function: str = always(str)
+    """`int` or `string`."""
+    expression: str = always(str)
+    """The expression with the conversion."""
+
+
+class WithoutRequest(ProposedChange, frozen=True):
+    """A claim does without a request; one that has no other is removed."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    is_whole_claim: bool = always(bool)
 
 
 class WithoutConstraint(ProposedChange, frozen=True):
@@ -47,7 +93,7 @@ class WithoutSelector(ProposedChange, frozen=True):
 
 
 class OtherAttribute(ProposedChange, frozen=True):
-    """A selector reads an attribute or capacity with a similar name."""
+    """An expression reads an attribute or capacity with a similar name."""
 
     claim: str = always(str)
     request: str = always(str)
@@ -56,6 +102,10 @@ class OtherAttribute(ProposedChange, frozen=True):
     instead_of: str = always(str)
     expression: str = always(str)
     """The expression with the other name."""
+    class_name: str = ""
+    """The class whose selector it is; empty for one of the request."""
+    derived_attribute: str = ""
+    """The derived attribute whose expression it is; empty for a selector."""
 
 
 class GuardedSelector(ProposedChange, frozen=True):
@@ -65,6 +115,10 @@ class GuardedSelector(ProposedChange, frozen=True):
     request: str = always(str)
     selector: int = always(int)
     guard: str = always(str)
+    class_name: str = ""
+    """The class whose selector it is; empty for one of the request."""
+    needs_parentheses: bool = False
+    """Whether the selector must be put in parentheses, because && binds stronger than its operators."""
 
 
 class AddToleration(ProposedChange, frozen=True, tag="Toleration"):
@@ -74,6 +128,21 @@ class AddToleration(ProposedChange, frozen=True, tag="Toleration"):
     request: str = always(str)
     key: str = always(str)
     effect: str = always(str)
+
+
+class AddTolerations(ProposedChange, frozen=True):
+    """A request tolerates several taints of one device."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    taints: tuple[str, ...] = always(tuple)
+    """As `key:effect`."""
+
+
+class EnableFeature(ProposedChange, frozen=True):
+    """A feature gate is switched on."""
+
+    gate: str = always(str)
 
 
 class OnlyAlternative(ProposedChange, frozen=True):
@@ -102,12 +171,19 @@ class MoreDevices(ProposedChange, frozen=True):
 
 AnyChange = (
     FewerDevices
+    | CountInsteadOfAll
+    | OtherClass
     | LessCapacity
+    | OtherCapacityName
+    | ConvertedAttribute
+    | WithoutRequest
     | WithoutConstraint
     | WithoutSelector
     | OtherAttribute
     | GuardedSelector
     | AddToleration
+    | AddTolerations
+    | EnableFeature
     | OnlyAlternative
     | ReleaseClaim
     | MoreDevices

@@ -8,9 +8,9 @@ reason why each other device is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from allot.allocation.errors import AllocationError, StepsExhaustedError
+from allot.allocation.errors import AllocationError, ExpressionError
 from allot.allocation.explain.conflicts import (
     PROOF_STEPS,
     ConflictSet,
@@ -28,34 +28,31 @@ from allot.allocation.explain.findings import (
     SideValue,
     UnusablePool,
 )
-from allot.allocation.explain.reasons import AnyReason, TypedValue
-from allot.allocation.explain.refusals import refusal, typed_set
+from allot.allocation.explain.observed_search import REASON_WORK, ObservedSearch
+from allot.allocation.explain.reasons import ExpressionFailed, TypedValue
+from allot.allocation.explain.refusals import typed_set
 from allot.allocation.explain.subproblems import (
     Member,
     claim_of,
     concerns,
     constraint_of,
+    is_all,
     members_of,
     request_name,
     restricted,
     with_alternative,
+    with_one_device,
 )
 from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem, StepBudget
-from allot.allocation.requests import Alternative, PreparedRequest, prepare_claims
+from allot.allocation.requests import Alternative, prepare_claims
 from allot.allocation.search.attempt import AllocationAttempt
-from allot.allocation.search.backtracking import BacktrackingSearch, SearchFrame
 from allot.allocation.search.candidates import CandidateRules
 from allot.allocation.search.work_meter import WorkMeter
-from allot.api.claims import DeviceRequest
-from allot.api.identities import DeviceId
+from allot.api.claims import DeviceRequest, DeviceSubRequest, ExactDeviceRequest
 from allot.deadline import Deadline, DeadlineExceededError, no_deadline
 
-_MAX_OBSERVED_STEPS: Final = 200
-"""Steps of an observed search; more would only repeat the same reasons."""
 _NOT_REACHED: Final = "not tried: the search for the others took all steps"
-_REASON_WORK: Final = 8
-"""Units of work to find why one device is refused."""
 
 
 def explain(
@@ -144,7 +141,7 @@ class _Reporter:
             if in_conflict:
                 self._error = str(error)
             for member in requests:
-                yield member, tuple(self._unprepared(member, in_conflict, error.problem))
+                yield member, tuple(self._unprepared(member, in_conflict, error))
             return
         error_text = search.observe()
         if in_conflict:
@@ -157,7 +154,7 @@ class _Reporter:
                 reports[label] = alone or reports[label]._replace(problem=_NOT_REACHED)
             for skipped in request.skipped:
                 reports[skipped.label] = RequestReport(
-                    str(skipped.claim), skipped.label, 1, 0, (), in_conflict, skipped.reason
+                    str(skipped.claim), skipped.label, 1, 0, (), in_conflict, skipped.problem
                 )
             yield member, tuple(reports[label] for label, _ in _wanted(request.request))
 
@@ -183,7 +180,7 @@ class _Reporter:
                 return next(search.reports(request, in_conflict))
         return None
 
-    def _search(self, problem: AllocationProblem) -> _ObservedSearch:
+    def _search(self, problem: AllocationProblem) -> ObservedSearch:
         view = problem.inventory.view(problem.node, self._meter)
         gates = problem.inventory.gates
         rules = CandidateRules(
@@ -191,15 +188,38 @@ class _Reporter:
         )
         claims = prepare_claims(problem, rules)
         requests = [request for claim in claims for request in claim.requests]
-        return _ObservedSearch(AllocationAttempt(rules, len(claims)), requests)
+        return ObservedSearch(AllocationAttempt(rules, len(claims)), requests)
 
     def _unprepared(
-        self, member: Member, in_conflict: bool, problem: str
+        self, member: Member, in_conflict: bool, error: AllocationError
     ) -> Iterator[RequestReport]:
         claim = claim_of(self._problem, member)
         request = self._problem.claims[member.claim].spec.devices.requests[member.position]
         for name, count in _wanted(request):
-            yield RequestReport(claim, name, count, 0, (), in_conflict, problem)
+            alternative = with_alternative(self._problem, member, name.partition("/")[2])
+            problem = error.problem
+            refusals: tuple[Refusal, ...] = ()
+            try:
+                search = self._search(restricted(alternative, (member,)))
+            except AllocationError as own:
+                if isinstance(own, ExpressionError):
+                    refusals = self._errors_of_all(alternative, member)
+                problem = "" if refusals else own.problem
+            else:
+                if request.first_available:
+                    search.observe()
+                    yield next(search.reports(search.requests[0], in_conflict))
+                    continue
+            yield RequestReport(claim, name, count, 0, refusals, in_conflict, problem)
+
+    def _errors_of_all(self, problem: AllocationProblem, member: Member) -> tuple[Refusal, ...]:
+        """For mode All: the devices on which an expression fails."""
+        try:
+            search = self._search(restricted(with_one_device(problem, member), (member,)))
+        except AllocationError:
+            return ()
+        report = next(search.reports(search.requests[0], in_conflict=False))
+        return tuple(each for each in report.refusals if isinstance(each.reason, ExpressionFailed))
 
     # --- the conflict ---
 
@@ -262,7 +282,7 @@ class _Reporter:
         constraint = alternative.constraints[0]
         alternative.constraints = ()
         for index, device in enumerate(attempt.devices):
-            self._meter.spend(_REASON_WORK)
+            self._meter.spend(REASON_WORK)
             try:
                 if attempt.check(alternative, index) is None:
                     continue
@@ -277,97 +297,21 @@ class _Reporter:
             alternative.label,
             tuple(SideValue(value, tuple(devices)) for value, devices in values.items()),
             tuple(without),
+            constraint.attribute not in alternative.derived
+            and any(
+                each.name == constraint.attribute for each in alternative.spec.derived_attributes
+            ),
         )
 
 
 def _wanted(request: DeviceRequest) -> Iterator[tuple[str, int]]:
     """The request, or its alternatives, and how many devices each asks for."""
     if request.exactly is not None:
-        yield request.name, request.exactly.count
+        yield request.name, _count(request.exactly)
     for alternative in request.first_available:
-        yield f"{request.name}/{alternative.name}", alternative.count
+        yield f"{request.name}/{alternative.name}", _count(alternative)
 
 
-class _Observation(NamedTuple):
-    found: int
-    refusals: tuple[Refusal, ...]
-
-
-class _ObservedSearch(BacktrackingSearch):
-    """A search that records why it backtracks."""
-
-    def __init__(self, attempt: AllocationAttempt, requests: Sequence[PreparedRequest]) -> None:
-        super().__init__(attempt, requests)
-        self._best: dict[Alternative, _Observation] = {}
-        self._satisfied: set[Alternative] = set()
-
-    def _enter(self, request: int) -> bool:
-        if request:
-            self._satisfied.update(self.selected[:request])
-        return super()._enter(request)
-
-    def _fail(self, frame: SearchFrame) -> None:
-        self._note(frame)
-        super()._fail(frame)
-
-    def observe(self) -> str:
-        """Search until the steps are used up; returns the error that ended it, if any."""
-        error_text = ""
-        try:
-            self.solve(_MAX_OBSERVED_STEPS)
-        except AllocationError as error:
-            error_text = str(error)
-            if self.stack:
-                self._note(self.stack[-1])
-        except StepsExhaustedError:
-            pass
-        self.unwind()
-        return error_text
-
-    def unreached(self, request: PreparedRequest) -> Iterator[Alternative]:
-        """Alternatives that were neither satisfied nor given up before the steps ended."""
-        for alternative in request.alternatives:
-            if alternative not in self._satisfied and alternative not in self._best:
-                yield alternative
-
-    def _note(self, frame: SearchFrame) -> None:
-        alternative = frame.alternative
-        if alternative is None or alternative in self._satisfied:
-            return
-        best = self._best.get(alternative)
-        if best is None or best.found < frame.nth:
-            self._best[alternative] = _Observation(frame.nth, self._refusals(alternative))
-
-    def _refusals(self, alternative: Alternative) -> tuple[Refusal, ...]:
-        """Why devices are refused now, including those the alternative has already."""
-        attempt = self.attempt
-        devices_by_reason: dict[AnyReason, list[DeviceId]] = {}
-        for index, device in enumerate(attempt.devices):
-            self._meter.spend(_REASON_WORK)
-            reason = refusal(attempt, alternative, index)
-            if reason is not None:
-                devices_by_reason.setdefault(reason, []).append(device.id)
-        refusals = []
-        for reason, devices in devices_by_reason.items():
-            self._meter.spend(1)
-            refusals.append(Refusal(reason, tuple(devices)))
-        return tuple(refusals)
-
-    def reports(self, request: PreparedRequest, in_conflict: bool) -> Iterator[RequestReport]:
-        """One report per alternative; those never reached are examined without picks."""
-        for alternative in request.alternatives:
-            if alternative in self._satisfied:
-                observed = _Observation(alternative.count, ())
-            else:
-                observed = self._best.get(alternative) or _Observation(
-                    0, self._refusals(alternative)
-                )
-            yield RequestReport(
-                str(alternative.claim.key),
-                alternative.label,
-                # Mode All needs at least one device.
-                max(alternative.count, 1) if alternative.wants_all else alternative.count,
-                observed.found,
-                observed.refusals,
-                in_conflict,
-            )
+def _count(spec: ExactDeviceRequest | DeviceSubRequest) -> int:
+    """0 for mode All."""
+    return 0 if is_all(spec) else spec.count

@@ -38,8 +38,8 @@ class RequestReport(NamedTuple):
 
     @property
     def short(self) -> int:
-        """How many devices are missing."""
-        return max(self.wanted - self.found, 0)
+        """How many devices are missing; at least one if the request cannot be tried."""
+        return max(self.wanted - self.found, int(bool(self.problem) or not self.wanted))
 
 
 class UnusablePool(NamedTuple):
@@ -72,6 +72,8 @@ class ConstraintSide(ApiObject, frozen=True):
     values: tuple[SideValue, ...] = always(nothing)
     without: tuple[str, ...] = always(nothing)
     """Devices that do not have the attribute."""
+    is_ignored: bool = False
+    """Whether the request derives the attribute, and derived attributes are disabled."""
 
 
 class ConflictingConstraint(ApiObject, frozen=True):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
+from dataclasses import replace as replace_problem
 
 from msgspec.structs import replace
 
 from allot.allocation.explain.changes import GuardedSelector
+from allot.allocation.explain.expression_changes import with_class_selector
 from allot.allocation.explain.findings import Explanation
 from allot.allocation.explain.reasons import ExpressionFailed
+from allot.allocation.problem import AllocationProblem
 from allot.api.claims import (
     DeviceRequest,
     DeviceSubRequest,
@@ -18,23 +22,40 @@ from allot.api.claims import (
 from allot.api.resource import CELDeviceSelector, DeviceSelector
 
 
-def guarded_claims(
-    claims: Sequence[ResourceClaim], explanation: Explanation
-) -> Iterator[tuple[GuardedSelector, tuple[ResourceClaim, ...]]]:
-    """Claims with a guard added to one selector each, where the guard is missing and no typo is the cause."""
+def guarded_problems(
+    problem: AllocationProblem, explanation: Explanation
+) -> Iterator[tuple[GuardedSelector, AllocationProblem]]:
+    """The problem with a guard added to one selector each, where the guard is missing and no typo is the cause."""
     seen = set()
     for report in explanation.requests:
         for refusal in report.refusals:
             failure = refusal.reason
-            if not isinstance(failure, ExpressionFailed) or failure.similar or failure.class_name:
+            if not isinstance(failure, ExpressionFailed) or failure.similar:
                 continue
             guard = _guard(failure)
             if not guard or failure.selector is None:
                 continue
-            change = GuardedSelector(report.claim, report.request, failure.selector, guard)
-            if change not in seen:
-                seen.add(change)
-                yield change, tuple(_guarded(claim, change) for claim in claims)
+            change = GuardedSelector(
+                report.claim,
+                report.request,
+                failure.selector,
+                guard,
+                failure.class_name,
+                any(operator in failure.expression for operator in ("||", "?")),
+            )
+            subject = (failure.class_name or report[:2], failure.selector, guard)
+            if subject not in seen:
+                seen.add(subject)
+                yield change, _with_guard(problem, change, failure.expression)
+
+
+def _with_guard(
+    problem: AllocationProblem, change: GuardedSelector, expression: str
+) -> AllocationProblem:
+    if change.class_name:
+        guarded = f"{change.guard} && ({expression})"
+        return with_class_selector(problem, change.class_name, change.selector, guarded)
+    return replace_problem(problem, claims=[_guarded(claim, change) for claim in problem.claims])
 
 
 def _guard(failure: ExpressionFailed) -> str:
@@ -42,12 +63,12 @@ def _guard(failure: ExpressionFailed) -> str:
     tests = []
     for name in failure.missing:
         domain, _, identifier = name.partition("/")
-        reads = (
-            f"device.{kind}[{quote}{domain}{quote}].{identifier}"
-            for kind in ("attributes", "capacity")
-            for quote in ('"', "'")
-        )
-        tests += [f"has({read})" for read in reads if read in failure.expression]
+        member = rf"(\.{re.escape(identifier)}\b|\[([\"']){re.escape(identifier)}\3\])"
+        read = rf"device\.(?:attributes|capacity)\[([\"']){re.escape(domain)}\1\]{member}"
+        found = re.search(read, failure.expression)
+        if found is not None:
+            map_ = found[0].removesuffix(found[2])
+            tests.append(f"has({map_}.{identifier})")
     return " && ".join(tests)
 
 

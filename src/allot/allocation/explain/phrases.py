@@ -29,6 +29,7 @@ from allot.allocation.explain.reasons import (
     TypedValue,
 )
 from allot.api.identities import DeviceId
+from allot.features import DERIVED_ATTRIBUTES
 
 MAX_NAMES: Final = 3
 """How many names are listed; the rest is counted."""
@@ -40,7 +41,11 @@ def amounts_text(reason: AnyReason) -> str:
     """Why a capacity or counter is insufficient, or an amount not allowed."""
     match reason:
         case NoSuchCapacity(capacity, asked, near):
-            hint = f"; names are compared literally: did you mean {near}?" if near else ""
+            is_literal = (
+                near.rpartition("/")[2].casefold() == capacity.rpartition("/")[2].casefold()
+            )
+            literally = "names are compared literally: " if is_literal else ""
+            hint = f"; {literally}did you mean {near}?" if near else ""
             return f"has no capacity {capacity}, of which {asked} is requested{hint}"
         case NotEligible(problem):
             return f"is not eligible: {problem}"
@@ -95,6 +100,8 @@ def has_error(report: RequestReport) -> bool:
 
 def found_text(report: RequestReport) -> str:
     """How many devices a request finds."""
+    if not report.wanted:
+        return "wants all devices"
     return f"finds {report.found} of {counted(report.wanted, 'device')}"
 
 
@@ -140,6 +147,8 @@ def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:
             parts.append(f"{device_names(without, joined)} {lack} not have it")
         who = f"{joined(names)}: " if len(requests) > 1 else ""
         yield f"{who}{', '.join(parts)}" if parts else f"{who}there are no devices"
+    if any(side.is_ignored for side in constraint.sides):
+        yield f"derived attributes are ignored, because feature gate {DERIVED_ATTRIBUTES} is off"
 
 
 def _side_value(side: SideValue, with_type: bool) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from allot.allocation.allocator import allocate
-from allot.allocation.explain.candidate_changes import ChangeScope, candidate_changes
+from allot.allocation.explain.candidate_changes import candidate_changes, without_requests
+from allot.allocation.explain.change_scope import Candidate, Candidates, ChangeScope
 from allot.allocation.explain.changes import AnyChange
 from allot.allocation.explain.findings import Explanation
 from allot.allocation.problem import Abandoned, Allocated, AllocationProblem, Limit, StepBudget
@@ -19,6 +20,8 @@ class Proposal(NamedTuple):
 
     size: int
     change: AnyChange
+    problem: AllocationProblem
+    """The problem with the change."""
 
 
 class Proposals(tuple[Proposal, ...]):
@@ -45,23 +48,32 @@ def proposals(
     """
     found: dict[object, Proposal] = {}
     is_complete = True
-    try:
-        for about, candidate in candidate_changes(
-            problem, ChangeScope(explanation), WorkMeter(deadline)
-        ):
+    scope = ChangeScope(explanation)
+
+    def try_all(candidates: Candidates) -> bool:
+        """Whether all were tried."""
+        for about, candidate in candidates:
             if is_enough() or len(found) == at_most:
-                is_complete = False
-                break
+                return False
             if about in found and found[about].size <= candidate.size:
                 continue
             outcome = allocate(candidate.problem, budget, lambda: "share", deadline=deadline)
             if isinstance(outcome, Allocated):
-                found[about] = Proposal(candidate.size, candidate.change)
+                found[about] = _proposal(candidate)
             elif isinstance(outcome, Abandoned) and outcome.limit is Limit.TIME:
-                is_complete = False
-                break
+                return False
+        return True
+
+    try:
+        is_complete = try_all(candidate_changes(problem, scope, WorkMeter(deadline)))
+        if is_complete and not found:
+            is_complete = try_all(without_requests(problem, scope))
     except DeadlineExceededError:
         is_complete = False
     verified = Proposals(sorted(found.values(), key=lambda each: each.size))
     verified.is_complete = is_complete
     return verified
+
+
+def _proposal(candidate: Candidate) -> Proposal:
+    return Proposal(candidate.size, candidate.change, candidate.problem)

@@ -240,7 +240,7 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> AnyReason:
     for name, requested in alternative.capacity.items():
         if name not in own:
             near = published_capacity_name(name, device.id.driver, own)
-            return NoSuchCapacity(name, str(requested), near or "")
+            return NoSuchCapacity(name, str(requested), near or _first_similar(name, own))
     return AmountNotAllowed(
         tuple((name, str(asked)) for name, asked in alternative.capacity.items()),
         tuple(
@@ -249,6 +249,11 @@ def _not_allowed(alternative: Alternative, device: PoolDevice) -> AnyReason:
             if capacity.request_policy is not None and name in alternative.capacity
         ),
     )
+
+
+def _first_similar(name: str, known: Iterable[str]) -> str:
+    found = similar_names(name, known, limit=1, min_similarity=_MIN_SIMILARITY)
+    return found[0] if found else ""
 
 
 def _no_capacity(attempt: AllocationAttempt, alternative: Alternative, index: int) -> AnyReason:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace as replace_problem
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from allot.allocation.problem import AllocationProblem
-from allot.api.claims import DeviceConstraint
+from allot.api.claims import (
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+)
+from allot.api.resource import ALL, EXACT_COUNT
+
+Spec = TypeVar("Spec", ExactDeviceRequest, DeviceSubRequest)
 
 
 class Member(NamedTuple):
@@ -84,18 +92,44 @@ def concerns(problem: AllocationProblem, constraint: Member, request: Member) ->
     return not names or any(each.partition("/")[0] == name for each in names)
 
 
+def with_one_device(problem: AllocationProblem, request: Member) -> AllocationProblem:
+    """The problem with mode All of a request replaced by one device, so that its devices can be checked one by one."""
+
+    def one(spec: Spec) -> Spec:
+        return replace(spec, allocation_mode=EXACT_COUNT, count=1) if is_all(spec) else spec
+
+    old = problem.claims[request.claim].spec.devices.requests[request.position]
+    changed = replace(
+        old,
+        exactly=one(old.exactly) if old.exactly is not None else None,
+        first_available=tuple(map(one, old.first_available)),
+    )
+    return _with_request(problem, request, changed)
+
+
+def is_all(spec: ExactDeviceRequest | DeviceSubRequest) -> bool:
+    """Whether all devices are requested."""
+    return spec.allocation_mode == ALL
+
+
 def with_alternative(
     problem: AllocationProblem, request: Member, alternative: str
 ) -> AllocationProblem:
     """The problem with one alternative of a request only; a request without alternatives stays as it is."""
-    claim = problem.claims[request.claim]
-    requests = list(claim.spec.devices.requests)
-    old = requests[request.position]
     if not alternative:
         return problem
+    old = problem.claims[request.claim].spec.devices.requests[request.position]
     kept = tuple(each for each in old.first_available if each.name == alternative)
-    requests[request.position] = replace(old, first_available=kept)
+    return _with_request(problem, request, replace(old, first_available=kept))
+
+
+def _with_request(
+    problem: AllocationProblem, member: Member, request: DeviceRequest
+) -> AllocationProblem:
+    claim = problem.claims[member.claim]
+    requests = list(claim.spec.devices.requests)
+    requests[member.position] = request
     devices = replace(claim.spec.devices, requests=tuple(requests))
     claims = list(problem.claims)
-    claims[request.claim] = replace(claim, spec=replace(claim.spec, devices=devices))
+    claims[member.claim] = replace(claim, spec=replace(claim.spec, devices=devices))
     return replace_problem(problem, claims=tuple(claims))

@@ -262,10 +262,18 @@ class Wording:
             list(alternatives)
             for _, alternatives in groupby(reports, lambda each: (each.claim, each.name))
         ]
-        incomplete = [each for each in by_request if all(report.short for report in each)]
+        incomplete = [
+            each
+            for each in by_request
+            if all(report.short for report in each) or any(map(has_error, each))
+        ]
         if not incomplete:
             return "one of them", "cannot be satisfied"
         tried = incomplete[-1]
+        failing = [report for report in tried if has_error(report)]
+        if failing and any(not report.short for report in tried):
+            why = f"{failing[0].request} {found_text(failing[0])} ({self.brief(failing[0], 1)})"
+            return tried[0].name, f"cannot be decided: {why}"
         if len(tried) == 1:
             return tried[0].request, f"{found_text(tried[0])}; {self.brief(tried[0])}"
         nearest = sorted(tried, key=lambda each: (each.short, -each.found))
@@ -287,6 +295,22 @@ class Wording:
             case changes.FewerDevices(claim, request, count, instead_of):
                 where = self._where(claim, request)
                 return f"{where}: ask for {counted(count, 'device')} instead of {instead_of}"
+            case changes.CountInsteadOfAll(claim, request, count):
+                where = self._where(claim, request)
+                return f"{where}: ask for {counted(count, 'device')} instead of all"
+            case changes.OtherClass(claim, request, class_name, instead_of_class):
+                where = self._where(claim, request)
+                return f"{where}: ask for class {class_name} instead of {instead_of_class}"
+            case changes.OtherCapacityName(claim, request, name, instead_of_name):
+                where = self._where(claim, request)
+                return f"{where}: ask for capacity {name} instead of {instead_of_name}"
+            case changes.ConvertedAttribute(claim, request, attribute, function):
+                where = self._where(claim, request)
+                return f"{where}: convert derived attribute {attribute} with {function}()"
+            case changes.WithoutRequest(claim, request, is_whole_claim):
+                if is_whole_claim:
+                    return f"do without {self.claim(claim)}"
+                return f"{self.claim(claim)}: do without request {request}"
             case changes.LessCapacity(claim, request, capacity, amount, instead_of_amount):
                 where = self._where(claim, request)
                 return f"{where}: ask for {amount} of {capacity} instead of {instead_of_amount}"
@@ -298,13 +322,21 @@ class Wording:
             case changes.WithoutSelector(claim, request, index, expression):
                 where = self._where(claim, request)
                 return f"{where}: do without selector #{index} ({self._shown(expression)})"
-            case changes.OtherAttribute(claim, request, index, name, instead_of_name):
-                where = self._where(claim, request)
-                return f"{where}: write {name} instead of {instead_of_name} in selector #{index}"
-            case changes.GuardedSelector(claim, request, index, guard):
-                return f"{self._where(claim, request)}: write {guard} && before selector #{index}"
+            case changes.OtherAttribute():
+                return self._other_attribute(change)
+            case changes.GuardedSelector(
+                claim, request, index, guard, class_name, needs_parentheses
+            ):
+                where = f"class {class_name}" if class_name else self._where(claim, request)
+                if needs_parentheses:
+                    return f"{where}: put selector #{index} in parentheses, and write {guard} && before it"
+                return f"{where}: write {guard} && before selector #{index}"
             case changes.AddToleration(claim, request, key, effect):
                 return f"{self._where(claim, request)}: tolerate the taint {key}:{effect}"
+            case changes.AddTolerations(claim, request, taints):
+                return f"{self._where(claim, request)}: tolerate the taints {joined(taints)}"
+            case changes.EnableFeature(gate):
+                return f"switch on feature gate {gate}"
             case changes.OnlyAlternative(claim, request, alternative):
                 return f"{self.claim(claim)}: use only alternative {request}/{alternative}"
             case changes.ReleaseClaim(claim):
@@ -314,6 +346,19 @@ class Wording:
             case changes.MoreDevices(number, device, _, driver, node):
                 devices = f"{number} more device{'s' * (number != 1)}"
                 return f"{devices} like {device} of {driver} on node {node}"
+
+    def _other_attribute(self, change: changes.OtherAttribute) -> str:
+        where = (
+            f"class {change.class_name}"
+            if change.class_name
+            else self._where(change.claim, change.request)
+        )
+        place = (
+            f"derived attribute {change.derived_attribute}"
+            if change.derived_attribute
+            else f"selector #{change.selector}"
+        )
+        return f"{where}: write {change.name} instead of {change.instead_of} in {place}"
 
     def _where(self, claim: str, request: str) -> str:
         return f"{self.claim(claim)}, request {request}"

@@ -113,20 +113,26 @@ class PodExplainer:
         effort: Effort,
     ) -> PodExplanation:
         """A plugin failed: if because of devices, with the node and the request."""
-        failed = []
+        failed, conflicting = [], []
         device_explainer = DeviceExplainer(profile, decision.state, effort.stopwatch())
         for node in self._cluster.nodes[: effort.nodes]:
             explanation = device_explainer.explained(node)
-            if explanation is not None and explanation.error:
-                found = NodeExplanation(node=node.name, plugin=NAME)
-                failed.append(with_devices(found, explanation))
+            if explanation is None:
+                continue
+            found = with_devices(NodeExplanation(node=node.name, plugin=NAME), explanation)
+            if explanation.error:
+                failed.append(found)
+            elif explanation.conflict is not None:
+                conflicting.append(found)
+        # Some errors occur only after what is in conflict was tried.
+        failed = failed or conflicting
         first = nearest(failed)
         groups = alike(failed)
         status = decision.status
         reason = str(status.error) if status.error is not None else status.message
         if first is not None:
             reason = _obstacle(first, len(self._cluster))
-        helpful, notes = self._proposals.for_devices(profile, decision.state, groups, effort)
+        helpful, notes = self._proposals.for_devices(profile, decision.state, pod, groups, effort)
         guards = self._proposals.guards(profile, decision.state, pod, groups, effort)
         if guards:
             helpful, notes = (*guards, *helpful), tuple(n for n in notes if n != NO_CHANGE)
@@ -160,7 +166,9 @@ class PodExplainer:
             f"none of {total} nodes takes it" if total > 1 else "the only node does not take it"
         )
         obstacle = _obstacle(groups[0].nodes[0], total) if groups else ""
-        helpful, more_notes = self._proposals.for_devices(profile, decision.state, groups, effort)
+        helpful, more_notes = self._proposals.for_devices(
+            profile, decision.state, pod, groups, effort
+        )
         by_pod = self._proposals.pod_changes(profile, pod, decision, effort)
         if not helpful:
             more_notes = () if by_pod else more_notes or (NO_CHANGE,)

@@ -299,7 +299,7 @@ def _request(request: RequestExplanation, everything: bool) -> Text:
     text = Text(f"claim {request.claim}, request ")
     text.append(request.request, "bold")
     devices = counted(request.wanted, "device")
-    text.append(f": {request.found} of {devices} found")
+    text.append(f": {request.found} of {devices} found" if request.wanted else ": all devices")
     if request.problem:
         text.append(f"; {request.problem}")
     elif not request.refusals and request.found < request.wanted:

@@ -14,27 +14,32 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
-from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
+from allot.allocation import Explanation, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.changes import AnyChange, ReleaseClaim
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
 from allot.api.similar_names import joined_with_or, similar_names
+from allot.deadline import DeadlineExceededError
 from allot.lru_cache import LRUCache
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.failure_explainer import ReportReason, UnschedulablePod
 from allot.scheduler.explain.alternatives import unavailable_alternatives
 from allot.scheduler.explain.effort import deadline_of, within
+from allot.scheduler.explain.errors_elsewhere import fails_elsewhere
 from allot.scheduler.explain.explanations import NodeExplanation, requests_in
 from allot.scheduler.explain.node_groups import distance
+from allot.scheduler.explain.proposals import other_rejections
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.dynamic_resources.filter_results import shortened
 from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
 MAX_EXPLAINED_NODES: Final = 6
@@ -242,7 +247,7 @@ class FailureReasons:
         return known
 
     def _nearest(self, rejection: UnschedulablePod, key: _EquivalenceKey) -> _Known:
-        profile, _, decision = rejection
+        profile, pod, decision = rejection
         claim_filter = profile.plugin(NAME)
         assert isinstance(claim_filter, ClaimFilter)
         names = self._nodes_to_explain(claim_filter, decision)
@@ -272,7 +277,7 @@ class FailureReasons:
         if not found:
             return _Known(None, (), key.claims, equivalence_key)
         _, nearest, allocation_problem = min(found, key=lambda each: each[0])
-        helpful = Proposals()
+        checked: list[AnyChange] = []
         if nearest.conflict is not None:
             budget = StepBudget(PROPOSAL_STEPS)
             deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
@@ -283,7 +288,17 @@ class FailureReasons:
                 deadline=deadline,
                 at_most=MAX_PROPOSALS,
             )
-        return _Known(nearest, tuple(each.change for each in helpful), key.claims, equivalence_key)
+            others = [node for name in names if (node := self._cluster.node(name)) is not None]
+
+            def is_refused(node: NodeInfo) -> bool:
+                return any(True for _ in other_rejections(profile, decision.state, pod, node))
+
+            with suppress(DeadlineExceededError):  # what was not checked is not proposed
+                for each in helpful:
+                    state = decision.state
+                    if not fails_elsewhere(claim_filter, state, others, each, is_refused, deadline):
+                        checked.append(each.change)
+        return _Known(nearest, tuple(checked), key.claims, equivalence_key)
 
     def _nodes_to_explain(self, claim_filter: ClaimFilter, decision: NoNode) -> list[str]:
         """Some nodes that lack devices, one of each equivalence class that is found quickly."""

@@ -7,8 +7,8 @@ from dataclasses import replace as replace_problem
 from typing import Final
 
 from allot.allocation import Allocated, Failed, StepBudget, Wording, allocate, explain
-from allot.allocation.explain.guards import guarded_claims
-from allot.api.claims import ResourceClaim
+from allot.allocation.explain.guards import guarded_problems
+from allot.allocation.problem import AllocationProblem
 from allot.deadline import Deadline, DeadlineExceededError
 from allot.scheduler.explain.explanations import Proposed
 from allot.scheduler.framework.cycle_state import CycleState
@@ -35,8 +35,8 @@ def guard_proposals(
         return
     try:
         explanation = explain(allocation_problem, deadline=deadline)
-        for change, claims in guarded_claims(allocation_problem.claims, explanation):
-            taking = _taking(claim_filter, state, nodes, claims, deadline)
+        for change, guarded in guarded_problems(allocation_problem, explanation):
+            taking = _taking(claim_filter, state, nodes, guarded, deadline)
             node = next((each for each in taking if not is_refused(each)), None)
             if node is not None:
                 yield Proposed(node.name, Wording().change(change), change)
@@ -48,16 +48,16 @@ def _taking(
     claim_filter: ClaimFilter,
     state: CycleState,
     nodes: Sequence[NodeInfo],
-    claims: tuple[ResourceClaim, ...],
+    guarded: AllocationProblem,
     deadline: Deadline,
 ) -> list[NodeInfo]:
-    """The nodes with devices for these claims; empty if a selector fails on any node."""
+    """The nodes with devices for the claims with a guard; empty if a selector fails on any node."""
     found = []
     for node in nodes:
         problem = claim_filter.allocation_problem(state, node)
         if problem is None:
             continue
-        changed = replace_problem(problem, claims=claims)
+        changed = replace_problem(problem, claims=guarded.claims, classes=guarded.classes)
         outcome = allocate(changed, StepBudget(GUARD_STEPS), lambda: "share", deadline=deadline)
         if isinstance(outcome, Failed):
             return []

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from allot.api.claims import ResourceClaim
 from allot.api.meta import NodeSelector, NodeSelectorRequirement
 from allot.api.selectors import NodeTerm, Requirement
+from allot.api.taints import is_tolerated
+from allot.scheduler.explain.pod_changes import taint_text
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import Plugin
 from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from allot.scheduler.plugins.taint_toleration import TaintToleration
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -25,6 +28,12 @@ def details(
             return tuple(plugin.shortages(pod, node))
         case NodeAffinity():
             return tuple(_unmet_node_affinity(pod, node))
+        case TaintToleration():
+            return tuple(
+                f"the pod does not tolerate taint {taint_text(taint)}"
+                for taint in node.blocking_taints
+                if not is_tolerated(taint, pod.tolerations)
+            )
         case ClaimFilter():
             unusable = plugin.unusable_claims(state, node)
             return tuple(_unusable(claim, failure) for claim, failure in unusable)

@@ -48,11 +48,10 @@ def distance(node: NodeExplanation) -> tuple[object, ...]:
         by_request.setdefault((request.claim, request.name), []).append(request)
     requests = by_request.values()
     short = sum(min(max(each.wanted - each.found, 0) for each in tried) for tried in requests)
-    suitable = sum(
-        len(refusal.devices)
+    suitable = any(
+        not refusal.because.is_unsuitable
         for request in node.requests
         for refusal in request.refusals
-        if not refusal.because.is_unsuitable
     )
     return (
         bool(node.besides),
@@ -61,7 +60,7 @@ def distance(node: NodeExplanation) -> tuple[object, ...]:
         sum(not any(map(_has_class, tried)) for tried in requests),
         len(conflict.requests),
         short,
-        -suitable,
+        not suitable,
         node.node,
     )
 

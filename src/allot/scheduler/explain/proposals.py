@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from allot.allocation import StepBudget, Wording, explain, proposals
+from allot.allocation.explain.proposals import Proposal
+from allot.deadline import DeadlineExceededError
 from allot.scheduler.core.decisions import Chosen, NoNode
 from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.explain.effort import Effort, IsOver, deadline_of
+from allot.scheduler.explain.errors_elsewhere import fails_elsewhere
 from allot.scheduler.explain.explanations import Proposed
 from allot.scheduler.explain.guard_proposals import guard_proposals
 from allot.scheduler.explain.node_details import details
 from allot.scheduler.explain.node_groups import NodeGroup
-from allot.scheduler.explain.pod_changes import changed_pods, pod_change_text
+from allot.scheduler.explain.pod_changes import WithoutNodeSelectors, changed_pods, pod_change_text
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
@@ -26,7 +30,8 @@ MAX_TRIED_ALIKE: Final = 5
 """Of a group of equal nodes, so many are tried until a proposal is found."""
 PROPOSAL_STEPS: Final = 2_000
 """The step budget of each proposal: good ones are found in few steps."""
-NODE_AFFINITY: Final = "NodeAffinity"
+CHANGEABLE: Final = frozenset({"NodeAffinity", "TaintToleration"})
+"""Plugins whose rejections depend on requirements of the pod that can be changed."""
 NO_CHANGE: Final = "No single change was found that would make it fit."
 
 
@@ -40,6 +45,7 @@ class ProposalFinder:
         self,
         profile: Profile,
         state: CycleState,
+        pod: PodInfo,
         groups: Sequence[NodeGroup],
         effort: Effort,
     ) -> tuple[tuple[Proposed, ...], tuple[str, ...]]:
@@ -52,10 +58,19 @@ class ProposalFinder:
             return (), ()
         found: list[Proposed] = []
         is_over = effort.stopwatch()
+        others = self._cluster.nodes[: effort.nodes]
+
+        def is_refused(node: NodeInfo) -> bool:
+            return any(True for _ in other_rejections(profile, state, pod, node))
+
+        def ends_in_error(proposal: Proposal) -> bool:
+            deadline = deadline_of(is_over)
+            return fails_elsewhere(plugin, state, others, proposal, is_refused, deadline)
+
         for group in lacking[: effort.proposal_nodes]:
             # Nodes with equal reasons may need different changes.
             for member in group.nodes[:MAX_TRIED_ALIKE]:
-                helpful = self._on_node(plugin, state, member.node, is_over)
+                helpful = self._on_node(plugin, state, member.node, ends_in_error, is_over)
                 found += helpful
                 if helpful:
                     break
@@ -64,7 +79,12 @@ class ProposalFinder:
         return tuple(found), () if found else (NO_CHANGE,)
 
     def _on_node(
-        self, plugin: ClaimFilter, state: CycleState, name: str, is_over: IsOver
+        self,
+        plugin: ClaimFilter,
+        state: CycleState,
+        name: str,
+        ends_in_error: Callable[[Proposal], bool],
+        is_over: IsOver,
     ) -> list[Proposed]:
         node = self._cluster.node(name)
         allocation_problem = plugin.allocation_problem(state, node) if node is not None else None
@@ -79,7 +99,14 @@ class ProposalFinder:
             deadline=deadline,
         )
         wording = Wording()
-        return [Proposed(name, wording.change(each.change), each.change) for each in helpful]
+        found: list[Proposed] = []
+        with suppress(DeadlineExceededError):  # what was not checked is not proposed
+            found.extend(
+                Proposed(name, wording.change(each.change), each.change)
+                for each in helpful
+                if not ends_in_error(each)
+            )
+        return found
 
     def guards(
         self,
@@ -106,14 +133,16 @@ class ProposalFinder:
     def pod_changes(
         self, profile: Profile, pod: PodInfo, decision: NoNode, effort: Effort
     ) -> tuple[Proposed, ...]:
-        """Changes of the pod's node affinity with which a node fits. Each is decided by a scheduling cycle."""
-        if all(status.plugin != NODE_AFFINITY for status in decision.statuses.values()):
+        """Changes of where the pod may go with which a node fits. Each is decided by a scheduling cycle."""
+        if CHANGEABLE.isdisjoint(status.plugin for status in decision.statuses.values()):
             return ()
         found: dict[object, Proposed] = {}
         is_over = effort.stopwatch()
         for about, change, changed in changed_pods(pod, self._cluster.nodes):
             if about in found or is_over():
                 continue
+            if isinstance(change, WithoutNodeSelectors) and found:
+                continue  # less is enough
             answer = SchedulingCycle(profile, self._cluster).decide(changed)
             if isinstance(answer, Chosen):
                 found[about] = Proposed(answer.node_name, pod_change_text(change), change)

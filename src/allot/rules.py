@@ -58,6 +58,7 @@ BARE_DERIVED_NAMES: Final = "BareDerivedNames"
 EIGHT_DERIVED_ATTRIBUTES: Final = "EightDerivedAttributes"
 REJECT_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "RejectDerivedAttributesWhenOff"
 IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF: Final = "IgnoreDerivedAttributesWhenOff"
+EXPLAINED_COSTS: Final = "ExplainedCosts"
 
 # KEP-5677, resource pool status
 COUNT_LISTED_DEVICES_ONCE: Final = "CountListedDevicesOnce"
@@ -184,6 +185,11 @@ RULES: Final[Mapping[str, Rule]] = {
             IGNORE_DERIVED_ATTRIBUTES_WHEN_OFF,
             6080,
             "the scheduler ignores stored derived attributes while their gate is off",
+        ),
+        Rule(
+            EXPLAINED_COSTS,
+            6080,
+            "an expression that is too complex is refused once, with its estimated cost, the limit and advice",
         ),
         Rule(
             COUNT_LISTED_DEVICES_ONCE,

@@ -31,10 +31,16 @@ def estimated_cost_text(cost: int) -> str:
 
 def cost_problem(program: Program) -> str | None:
     """Why the API server refuses the expression as too complex, and what to write instead."""
+    excess = excess_cost(program)
+    return f"too complex: {excess}" if excess is not None else None
+
+
+def excess_cost(program: Program) -> str | None:
+    """The estimated cost, the limit and what to write instead; None if the cost is within the limit."""
     if program.max_cost <= COST_LIMIT:
         return None
     return (
-        f"too complex: the estimated cost is {estimated_cost_text(program.max_cost)}, the limit is "
+        f"the estimated cost is {estimated_cost_text(program.max_cost)}, the limit is "
         f"{COST_LIMIT:,}; {rewriting_advice(program.expression)}"
     )
 

@@ -20,10 +20,10 @@ def expression_problems(
 ) -> list[Problem] | None:
     """What a field error says about expressions; None if it is about something else."""
     path = str(error.path)
-    if error.detail == TOO_COMPLEX:
+    if error.detail.startswith(TOO_COMPLEX):
         return [Problem(rules.CEL_COST, path, _cost_message(subject, path, gates))]
-    if error.detail == TOTAL_TOO_COMPLEX:
-        if any(each.detail == TOO_COMPLEX for each in errors):
+    if error.detail.startswith(TOTAL_TOO_COMPLEX):
+        if any(each.detail.startswith(TOO_COMPLEX) for each in errors):
             return []  # one of them alone exceeds the limit, which its own error reports
         return [Problem(rules.CEL_COST, path, _total_message(subject, gates))]
     issues = expression_issues(error.detail)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
+from allot.cel import CelCompileError, Origin, Program, compile_derived, compile_selector
+from allot.cel.cost_advice import excess_cost
 from allot.features import FeatureGates
 from allot.validation.expressions import CheckedExpression
 
@@ -12,12 +13,16 @@ class CelChecker:
 
     def check_selector(self, expression: str, gates: FeatureGates) -> CheckedExpression:
         try:
-            return CheckedExpression(cost=compile_selector(expression, Origin.NEW, gates).max_cost)
+            return _checked(compile_selector(expression, Origin.NEW, gates))
         except CelCompileError as error:
             return CheckedExpression(problem=error.text, internal=error.internal)
 
     def check_derived_attribute(self, expression: str, gates: FeatureGates) -> CheckedExpression:
         try:
-            return CheckedExpression(cost=compile_derived(expression, Origin.NEW, gates).max_cost)
+            return _checked(compile_derived(expression, Origin.NEW, gates))
         except CelCompileError as error:
             return CheckedExpression(problem=error.text, internal=error.internal)
+
+
+def _checked(program: Program) -> CheckedExpression:
+    return CheckedExpression(cost=program.max_cost, cost_advice=excess_cost(program) or "")

@@ -9,7 +9,7 @@ from typing import Final
 from allot import features
 from allot.api.claims import DeviceClaim, DeviceDerivedAttribute
 from allot.features import FeatureGates
-from allot.rules import BARE_DERIVED_NAMES, EIGHT_DERIVED_ATTRIBUTES
+from allot.rules import BARE_DERIVED_NAMES, EIGHT_DERIVED_ATTRIBUTES, EXPLAINED_COSTS
 from allot.validation.context import Context
 from allot.validation.expressions import (
     COST_LIMIT,
@@ -138,7 +138,7 @@ def _validate_expression(
         yield too_long(path, MAX_EXPRESSION_LENGTH)
     else:
         checked = context.expressions.check_derived_attribute(expression, context.gates)
-        yield from validate_checked_expression(expression, checked, path)
+        yield from validate_checked_expression(expression, checked, path, context.gates)
 
 
 def validate_claim_cost(
@@ -147,10 +147,18 @@ def validate_claim_cost(
     """All derived attributes of a claim together have the budget of one expression."""
     if features.DERIVED_ATTRIBUTES not in context.gates:
         return
-    total = sum(
+    costs = [
         context.expressions.check_derived_attribute(derived.expression, context.gates).cost
         for derived in _all_derived(claim)
         if derived.expression and byte_length(derived.expression) <= MAX_EXPRESSION_LENGTH
-    )
-    if total > COST_LIMIT:
+    ]
+    total = sum(costs)
+    if total <= COST_LIMIT:
+        return
+    if EXPLAINED_COSTS not in context.gates:
         yield forbidden(path, TOTAL_TOO_COMPLEX)
+    elif max(costs) <= COST_LIMIT:  # one that is too complex alone has its own error
+        yield forbidden(
+            path,
+            f"{TOTAL_TOO_COMPLEX}: the estimated cost is {total:,}, the limit is {COST_LIMIT:,}",
+        )

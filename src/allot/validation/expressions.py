@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.api.resource import DeviceSelector
 from allot.features import FeatureGates
+from allot.rules import EXPLAINED_COSTS
 from allot.validation.fields import (
     FieldError,
     FieldPath,
@@ -36,6 +37,8 @@ class CheckedExpression(NamedTuple):
     problem: str = ""
     cost: int = 0
     internal: bool = False
+    cost_advice: str = ""
+    """The estimate, the limit and how to rewrite it, if the cost is above the limit."""
 
 
 class ExpressionChecker(Protocol):
@@ -70,15 +73,16 @@ def validate_selector(
         yield too_long(expression_path, MAX_EXPRESSION_LENGTH)
         return
     checked = checker.check_selector(expression, gates)
-    yield from validate_checked_expression(expression, checked, expression_path)
+    yield from validate_checked_expression(expression, checked, expression_path, gates)
 
 
 def validate_checked_expression(
-    expression: str, checked: CheckedExpression, path: FieldPath
+    expression: str, checked: CheckedExpression, path: FieldPath, gates: FeatureGates
 ) -> Iterator[FieldError]:
     if checked.internal:
         yield internal(path, checked.problem)
     elif checked.problem:
         yield invalid(path, expression, checked.problem)
     elif checked.cost > COST_LIMIT:
-        yield forbidden(path, TOO_COMPLEX)
+        explained = EXPLAINED_COSTS in gates and checked.cost_advice
+        yield forbidden(path, f"{TOO_COMPLEX}: {checked.cost_advice}" if explained else TOO_COMPLEX)

@@ -14,10 +14,17 @@ from allot.api.claims import (
     ResourceClaimTemplateSpec,
 )
 from allot.api.meta import ObjectMeta
+from allot.api.resource import CELDeviceSelector, DeviceSelector
 from allot.features import FeatureGates
 from allot.rules import RuleSet
 from allot.testing.builders import a_claim, a_request, an_exact_request
+from allot.validation.cel_checker import CelChecker
 from allot.validation.context import Context
+from allot.validation.expressions import (
+    AcceptEverything,
+    CheckedExpression,
+    ExpressionChecker,
+)
 from allot.validation.resource_claim import validate_claim
 from allot.validation.resource_claim_template import validate_template_update
 
@@ -121,3 +128,56 @@ def test_a_template_can_be_labelled_while_the_gate_is_off() -> None:
 
     for gates in (GATE_OFF, GATE_OFF.with_rules(RuleSet.V1_38), KUBERNETES, features.DEFAULTS):
         assert list(validate_template_update(new, old, Context(gates))) == []
+
+
+# --- ExplainedCosts ---
+
+PART = 'device.attributes["a.b"].topology.split("-")[0]'
+CEL = CelChecker()
+ENDLESS = f"{PART}.lowerAscii()"
+
+
+class Costly(AcceptEverything):
+    """Every derived attribute costs more than half of the limit."""
+
+    def check_derived_attribute(self, expression: str, gates: FeatureGates) -> CheckedExpression:
+        return CheckedExpression(cost=600_000)
+
+
+def costs(claim: ResourceClaim, gates: FeatureGates, checker: ExpressionChecker = CEL) -> list[str]:
+    context = Context(gates, expressions=checker)
+    return [f"{error.path}: {error.detail}" for error in validate_claim(claim, context)]
+
+
+def test_a_cost_is_reported_once_with_the_estimate_and_advice() -> None:
+    (problem,) = costs(a_claim_deriving("numa", expression=ENDLESS), features.DEFAULTS)
+
+    assert problem.startswith(
+        "spec.devices.requests[0].exactly.derivedAttributes[0].expression: too complex, exceeds cost"
+        " limit: the estimated cost is unbounded, the limit is 1,000,000; the length of a part from"
+        " split() has no bound"
+    )
+
+
+def test_v1_38_reports_a_cost_twice_and_without_figures() -> None:
+    expression, total = costs(a_claim_deriving("a.b/c", expression=ENDLESS), KUBERNETES)
+
+    assert expression.endswith(": too complex, exceeds cost limit")
+    assert total.startswith("spec.devices: too complex, total cost of derived attribute")
+
+
+def test_the_cost_of_all_derived_attributes_together() -> None:
+    claim = a_claim_deriving("a.b/c", "a.b/d")
+    (problem,) = costs(claim, features.DEFAULTS, Costly())
+    (as_kubernetes,) = costs(claim, KUBERNETES, Costly())
+
+    assert as_kubernetes.endswith("exceeds cost limit")
+    assert problem == f"{as_kubernetes}: the estimated cost is 1,200,000, the limit is 1,000,000"
+
+
+def test_a_selector_that_is_too_complex() -> None:
+    selector = DeviceSelector(CELDeviceSelector(f'{ENDLESS} == "numa0"'))
+    claim = a_claim(a_request("gpu", exactly=an_exact_request(selectors=(selector,))))
+
+    assert "the estimated cost is unbounded" in costs(claim, features.DEFAULTS)[0]
+    assert costs(claim, KUBERNETES)[0].endswith(": too complex, exceeds cost limit")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from allot.testing.builders import DRIVER
-from allot.testing.manifests import a_dra_manifest
+from allot.testing.manifests import a_dra_manifest, a_request_manifest
 from tests.unit.cli.explain_objects import (
     CLASS,
     NODE,
@@ -145,6 +145,23 @@ def test_what_the_claim_controller_said() -> None:
     )
     (obstacle,) = found["obstacles"]
     assert (obstacle["kind"], obstacle["count"]) == ("ClaimRefused", 3)
+
+
+def test_a_template_that_is_older_than_a_closed_gate() -> None:
+    derived = a_request_manifest("a", derivedAttributes=[{"name": "x", "expression": "1"}])
+    spec = {"devices": {"requests": [derived], "constraints": [{"matchAttribute": "x"}]}}
+    template = a_dra_manifest("ResourceClaimTemplate", "t", {"spec": spec}, namespace="")
+    entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
+    objects = [CLASS, NODE, slice_of("node-1", a_gpu()), template, my_pod("pod", entry)]
+    closed = ("--feature-gates", "DRADerivedAttributes=false")
+
+    assert explain("pod/pod", *closed, objects=objects).startswith(
+        "Pod default/pod is not being scheduled: no claim can be made from template default/t for"
+        " its entry gpu: spec.devices.requests[0].exactly.derivedAttributes: Forbidden: may not be"
+        " used while feature gate DRADerivedAttributes is off. Change template default/t or what"
+        " refuses the claim; it is tried again."
+    )
+    assert "would fit on node node-1" in explain("pod/pod", objects=objects)
 
 
 def test_what_was_said_about_an_earlier_pod_of_the_name_does_not_count() -> None:

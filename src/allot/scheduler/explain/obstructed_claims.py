@@ -33,6 +33,10 @@ from allot.scheduler.plugins.dynamic_resources.pod_claims import (
     is_created_for,
 )
 from allot.scheduler.state.pods import PodInfo
+from allot.validation.cel_checker import CelChecker
+from allot.validation.context import Context
+from allot.validation.fields import FieldError
+from allot.validation.resource_claim import validate_claim
 
 
 def obstacles_of(
@@ -127,7 +131,15 @@ def _unmade(
     failure = claim_creation_failure(events, entry.name)
     if failure is not None:
         return ClaimRefused(entry.name, str(key), failure.note, failure.last_at, failure.times)
+    invalid = next(_field_errors(claim, model), None)
+    if invalid is not None:
+        return ClaimRefused(entry.name, str(key), str(invalid))
     return ClaimNotMade(entry.name, str(key))
+
+
+def _field_errors(claim: ResourceClaim, model: StaticScheduler) -> Iterator[FieldError]:
+    """Why an API server with the same feature gates refuses the claim: a template may be older than the gates."""
+    return validate_claim(claim, Context(model.gates, expressions=CelChecker()))
 
 
 def _quotas(namespace: str, model: StaticScheduler) -> Iterator[ResourceQuota]:

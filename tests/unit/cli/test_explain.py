@@ -429,7 +429,10 @@ def test_devices_that_cannot_be_made_ready() -> None:
 
     assert found["state"] == "DoesNotFit"
     assert found["nodes"][0]["details"] == [
-        'claim default/mine: device binding failed: claim=mine, reason=Because, message="of that"'
+        (
+            'claim default/mine: device binding failed: claim=mine, reason=Because, message="of that";'
+            f" {DRIVER}/node-1/gpu-0: Broken"
+        )
     ]
     assert found["claims"][0]["devices"][0]["failure"] == "Because: of that"
 

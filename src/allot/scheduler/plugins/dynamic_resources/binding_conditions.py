@@ -89,7 +89,7 @@ def readiness(
         if failure is not None:
             return BindingFailed(
                 f"{BINDING_FAILED}: claim={claim.metadata.name}, reason={failure.reason}, "
-                f'message="{failure.message}"',
+                f'message="{failure.message}"; {shown_device(device)}: {failure.type}',
                 timed_out=False,
                 devices=(device,),
             )

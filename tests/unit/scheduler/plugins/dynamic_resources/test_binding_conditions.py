@@ -72,7 +72,9 @@ def an_allocated_claim(
     return ResourceClaim(metadata=ObjectMeta(name="c", namespace="ns"), status=status)
 
 
-FAILED = 'device binding failed: claim=c, reason=Because, message="of that"'
+FAILED = (
+    'device binding failed: claim=c, reason=Because, message="of that"; fpga.example.com/p/fpga-0: '
+)
 MISSING = "fpga.example.com/p/fpga-0"
 
 
@@ -133,7 +135,7 @@ def test_readiness(claim: ResourceClaim, expected: Readiness) -> None:
     [
         pytest.param(
             an_allocated_claim([a_result("fpga-0", "Up")], [a_status(Up="True", Lost="True")]),
-            FAILED,
+            f"{FAILED}Lost",
             False,
             id="failure-counts-before-success",
         ),
@@ -141,7 +143,7 @@ def test_readiness(claim: ResourceClaim, expected: Readiness) -> None:
             an_allocated_claim(
                 [a_result("fpga-0", "Up")], [a_status(Broken="True")], timedelta(hours=1)
             ),
-            FAILED,
+            f"{FAILED}Broken",
             False,
             id="failure-counts-before-time",
         ),

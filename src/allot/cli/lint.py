@@ -6,7 +6,7 @@ import difflib
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.echo import echo_text
@@ -21,10 +21,8 @@ from allot.client.server_gates import API_SERVER
 from allot.client.snapshot import Snapshot
 from allot.features import FeatureGates
 from allot.lint.findings import Report
-from allot.lint.fixes import Fix
 from allot.lint.known_objects import KnownObjects
 from allot.lint.linter import FixableManifest, Linter
-from allot.lint.manifests import Manifest
 from allot.lint.rule_table import RULES
 from allot.lint.spelling import did_you_mean
 from allot.lint.target import TargetCluster
@@ -39,6 +37,8 @@ TYPED: Final[tuple[Resource[Any], ...]] = (
     resources.DEVICE_TAINT_RULES,
 )
 """Resources to read from a cluster, besides its namespaces."""
+_MAX_ROUNDS: Final = 8
+"""How often files are fixed and checked again."""
 
 
 def lint_files(
@@ -70,11 +70,11 @@ def lint_files(
     files = list(read_files(wanted))
     report, fixable = linting.check(files)
     if fix:
-        changed = _fixed(files, fixable, dry_run=dry_run)
+        fixed = _fixed(linting, files, fixable)
         if dry_run:
-            return EXIT_FINDINGS if changed else EXIT_OK
-        files = [changed.get(file.name, file) for file in files]
-        report, _ = linting.check(files)
+            return EXIT_FINDINGS if _show_differences(files, fixed.files) else EXIT_OK
+        _write(files, fixed)
+        report, _ = linting.check(fixed.files)
     print_report(report, output)
     if not report.is_readable:
         return EXIT_USAGE
@@ -151,35 +151,64 @@ class _Linting:
 # --- fixing ---
 
 
+class _FixedFiles(NamedTuple):
+    """All files with their fixes, and what was fixed in each of them."""
+
+    files: list[SourceFile]
+    made: dict[str, list[str]]
+
+
 def _fixed(
-    files: Iterable[SourceFile], fixable: list[FixableManifest], *, dry_run: bool
-) -> dict[str, SourceFile]:
-    """The files that change, by name. Writes them, or shows the difference."""
-    by_source: dict[str, list[tuple[Manifest, Fix]]] = {}
-    for manifest, fixes in fixable:
-        by_source.setdefault(manifest.source, []).extend((manifest, fix) for fix in fixes)
-    changed: dict[str, SourceFile] = {}
-    for file in files:
-        text = file.content.removeprefix(BOM_UTF8).decode()
-        done = apply_fixes(text, by_source.get(file.name, ()))
-        if done.text == text:
-            continue
-        content = (BOM_UTF8 if file.content.startswith(BOM_UTF8) else b"") + done.text.encode()
-        changed[file.name] = file._replace(content=content)
-        if dry_run:
-            _show_difference(file.name, text, done.text)
-            continue
-        _write(Path(file.name), content)
-        for manifest, fix in done.made:
-            echo_text(f"fixed {file.name}: {manifest.kind}/{manifest.name}: {fix}", err=True)
-    return changed
+    linting: _Linting, files: list[SourceFile], fixable: list[FixableManifest]
+) -> _FixedFiles:
+    """The files with all fixes. A fix may reveal another mistake: fields that were moved are checked then."""
+    made: dict[str, list[str]] = {}
+    for _ in range(_MAX_ROUNDS):
+        again = [_fixed_once(file, fixable, made.setdefault(file.name, [])) for file in files]
+        if again == files:
+            break
+        files = again
+        _, fixable = linting.check(files)
+    return _FixedFiles(files, made)
 
 
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}") from None
+def _fixed_once(file: SourceFile, fixable: list[FixableManifest], made: list[str]) -> SourceFile:
+    """The file with the fixes of its manifests; notes them in `made`."""
+    own = [
+        (manifest, fix)
+        for manifest, fixes in fixable
+        if manifest.source == file.name
+        for fix in fixes
+    ]
+    text = file.content.removeprefix(BOM_UTF8).decode()
+    done = apply_fixes(text, own)
+    if done.text == text:
+        return file
+    made += [f"{manifest.kind}/{manifest.name}: {fix}" for manifest, fix in done.made]
+    bom = BOM_UTF8 if file.content.startswith(BOM_UTF8) else b""
+    return file._replace(content=bom + done.text.encode())
+
+
+def _write(files: list[SourceFile], fixed: _FixedFiles) -> None:
+    for before, after in zip(files, fixed.files, strict=True):
+        if before == after:
+            continue
+        path = Path(after.name)
+        try:
+            path.write_bytes(after.content)
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror or error}") from None
+        for fix in fixed.made[after.name]:
+            echo_text(f"fixed {after.name}: {fix}", err=True)
+
+
+def _show_differences(files: list[SourceFile], fixed: list[SourceFile]) -> bool:
+    """Whether there are any."""
+    changed = [pair for pair in zip(files, fixed, strict=True) if pair[0] != pair[1]]
+    for before, after in changed:
+        texts = (each.content.removeprefix(BOM_UTF8).decode() for each in (before, after))
+        _show_difference(before.name, *texts)
+    return bool(changed)
 
 
 def _show_difference(source: str, before: str, after: str) -> None:

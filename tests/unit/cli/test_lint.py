@@ -250,6 +250,17 @@ def test_fix_changes_the_files_and_says_what_is_left(
     )
 
 
+def test_fix_also_corrects_what_a_fix_reveals(shell: Shell) -> None:
+    """A moved field is checked only once it is in its place."""
+    right = f"{CLASS}---\n{GOOD}"
+    moved = right.replace("      exactly:\n  ", "").replace("ClassName: gpu", "ClassName: gpus")
+    shell.write("c.yaml", moved)
+
+    for _ in range(2):
+        assert shell.lint("--fix", "c.yaml")[0] == 0
+        assert (shell.directory / "c.yaml").read_text() == right
+
+
 def test_a_dry_run_shows_the_difference(shell: Shell) -> None:
     wrong = GOOD + "        cuont: 2\n"
     shell.write("c.yaml", wrong)

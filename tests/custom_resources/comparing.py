@@ -43,11 +43,7 @@ def _stable(value: Any) -> Any:
     if isinstance(value, dict):
         if value.get("kind") == "Table":
             return _table(value)
-        kept = {
-            name: _stable(item)
-            for name, item in value.items()
-            if name not in _CHANGING
-        }
+        kept = {name: _stable(item) for name, item in value.items() if name not in _CHANGING}
         if "deletionTimestamp" in kept:
             kept["deletionTimestamp"] = "some time"
         if "managedFields" in kept:

@@ -247,11 +247,9 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             more = DeviceToleration(change.key, "Exists", "", change.effect)
             return replace(spec, tolerations=(*spec.tolerations, more))
         case changes.AddTolerations():
-            several = (
-                DeviceToleration(key, "Exists", "", effect)
-                for key, _, effect in (taint.rpartition(":") for taint in change.taints)
-            )
-            return replace(spec, tolerations=(*spec.tolerations, *several))
+            taints = [taint.rpartition(":") for taint in change.taints]
+            added = [DeviceToleration(key, "Exists", "", effect) for key, _, effect in taints]
+            return replace(spec, tolerations=(*spec.tolerations, *added))
         case changes.ConvertedAttribute():
             derived = tuple(
                 replace(each, expression=change.expression)

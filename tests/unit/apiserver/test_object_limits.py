@@ -37,7 +37,7 @@ def definition(size: int) -> dict[str, Any]:
 
 
 def filled(items: int, name: str = "f0") -> dict[str, Any]:
-    spec = {"items": [{}] * items}
+    spec: dict[str, Any] = {"items": [{}] * items}
     return {
         "apiVersion": "example.com/v1",
         "kind": "Filled",

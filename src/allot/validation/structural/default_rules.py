@@ -59,8 +59,8 @@ def _validate_default(value: Any, schema: Schema, path: FieldPath) -> Iterator[F
         return
     try:
         filled = with_defaults(value, schema)
-    except DefaultsTooLargeError as error:
-        yield invalid(path, value, str(error))
+    except DefaultsTooLargeError as too_large:
+        yield invalid(path, value, str(too_large))
         return
     for error in validate_value(filled, schema):
         said = str(error.path)

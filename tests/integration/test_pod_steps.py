@@ -106,6 +106,8 @@ async def bind_pods(server: LocalServer, steps: Steps) -> None:
     await asyncio.sleep(SETTLE_SECONDS)
     pods = (await server.get(ALL_PODS))["items"]
     assert all(pod["spec"].get("nodeName") == "n" for pod in pods)
+    managers = {entry["manager"] for pod in pods for entry in pod["metadata"]["managedFields"]}
+    assert "ResourceClaimController" in managers, "which applies the names of claims"
 
 
 def steps_of_pods(patch: pytest.MonkeyPatch) -> Steps:

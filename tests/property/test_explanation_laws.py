@@ -248,7 +248,9 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             return replace(spec, tolerations=(*spec.tolerations, more))
         case changes.AddTolerations():
             taints = [taint.rpartition(":") for taint in change.taints]
-            added = [DeviceToleration(key, "Exists", "", effect) for key, _, effect in taints]
+            added: list[DeviceToleration] = [
+                DeviceToleration(key, "Exists", "", effect) for key, _, effect in taints
+            ]
             return replace(spec, tolerations=(*spec.tolerations, *added))
         case changes.ConvertedAttribute():
             derived = tuple(

@@ -339,11 +339,27 @@ class Client(RestClient):
         force: bool = True,
     ) -> T:
         """Server-side apply of `fields`. Fields that the manager applied before and leaves out are removed."""
+        response = await self.submit_apply(
+            resource, key, fields, field_manager, subresource=subresource, force=force
+        )
+        return _decoded(resource, response)
+
+    async def submit_apply(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        fields: Mapping[str, Any],
+        field_manager: str,
+        *,
+        subresource: str = "",
+        force: bool = True,
+    ) -> Response:
+        """`apply` for callers that do not need the stored object: it is not decoded."""
         metadata = {**fields.get("metadata", {}), "name": key.name}
         if key.namespace:
             metadata["namespace"] = key.namespace
         identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-        response = await self.request(
+        return await self.request(
             "PATCH",
             resource.path(key, subresource),
             {"fieldManager": field_manager, "force": str(force).lower()},
@@ -352,7 +368,6 @@ class Client(RestClient):
             may_repeat=True,
             headers=self._accept(resource),
         )
-        return _decoded(resource, response)
 
     async def delete(
         self, resource: Resource[Any], key: ObjectKey, options: DeleteOptions = PLAIN_DELETE

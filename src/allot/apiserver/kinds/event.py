@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import joined, text_at
@@ -40,6 +42,35 @@ def _source(event: RawObject) -> str:
     return joined((part for part in (component, host) if part), ", ")
 
 
+_ALWAYS_WRITTEN: Final[Mapping[str, Any]] = {
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+"""Fields that the Go type writes even if they are empty."""
+
+
+class EventStrategy(RawStrategy):
+    """Events show all of their times, the unknown ones as null. Their writer does not own those."""
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        return _with_empty_fields(super().prepare_create(new, request))
+
+    def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
+        return _with_empty_fields(super().prepare_update(new, old, request))
+
+
+def _with_empty_fields(event: RawObject) -> RawObject:
+    return type(event)({**event.data, **_ALWAYS_WRITTEN, **_without_nulls(event.data)})
+
+
+def _without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value is not None}
+
+
 _FIELDS: Final = {
     "involvedObject.kind": "involvedObject.kind",
     "involvedObject.namespace": "involvedObject.namespace",
@@ -61,7 +92,7 @@ _EVENTS_GROUP_FIELDS: Final = {
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(RawStrategy, KindRules(path_segment_problems, core_objects.validate_event)),
+    strategy=partial(EventStrategy, KindRules(path_segment_problems, core_objects.validate_event)),
     table=Table(
         (
             Column("Last Seen"),

@@ -191,7 +191,7 @@ class Updater:
         last = owners.get(manager)
         mine = Ownership(fields, self._api_version, True, last.time if last else None)
         owners = {**owners, manager: mine}
-        pruned = self._pruned(merged, owners, last)
+        pruned = self._pruned(merged, owners, last, mine)
         comparison = self._compared(live, pruned)
         left = self._disowned(live, pruned, owners, manager, comparison, force=force)
         return Applied(None if same_value(live, pruned) else pruned, left)
@@ -251,9 +251,13 @@ class Updater:
 
     # --- removal of fields that are no longer applied ---
 
-    def _pruned(self, merged: Document, owners: ManagedFields, last: Ownership | None) -> Document:
+    def _pruned(
+        self, merged: Document, owners: ManagedFields, last: Ownership | None, applied: Ownership
+    ) -> Document:
         if last is None or not last.fields:
             return merged
+        if last.api_version == applied.api_version and not difference(last.fields, applied.fields):
+            return merged  # all of it is applied again
         version = last.api_version
         try:
             whole = self._versions.convert(merged, version)

@@ -20,13 +20,18 @@ _PAIRS: Final = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+_SHOWN_IF_KNOWN: Final = ("reportingController", "reportingInstance")
 # Names are swapped, so that even a field that one of the versions does not know finds its way back.
 _OTHER_NAME: Final = _PAIRS | {new: old for old, new in _PAIRS.items()}
 
 
 def from_core(event: Mapping[str, Any]) -> dict[str, Any]:
-    """A core/v1 Event as an events.k8s.io/v1 Event."""
-    return _renamed(event, EVENTS)
+    """A core/v1 Event as an events.k8s.io/v1 Event, which does not show who has reported it if that is unknown."""
+    renamed = _renamed(event, EVENTS)
+    for field in _SHOWN_IF_KNOWN:
+        if renamed.get(field) == "":
+            del renamed[field]
+    return renamed
 
 
 def to_core(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
@@ -17,7 +17,6 @@ from allot.client.clock import Timer
 from allot.client.errors import ApiStatusError
 from allot.client.events import WARNING, Recorder, reference_to
 from allot.client.informer import Informer
-from allot.client.options import PatchType
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
 from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
@@ -54,6 +53,8 @@ MAX_COMPARED: Final = 500
 """Template names that are compared to suggest a similar one."""
 REASON: Final = "FailedResourceClaimCreation"
 ACTION: Final = "CreatingResourceClaim"
+FIELD_MANAGER: Final = "ResourceClaimController"
+"""That kube-controller-manager applies the names of claims with."""
 
 
 class ClaimCreationError(Exception):
@@ -227,17 +228,14 @@ class ClaimCreator:
         return did_you_mean(f'"{name}"' for name in similar)
 
     async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
-        """Write the names to the pod's status with a patch of only this field."""
+        """Apply the names to the pod's status."""
         told = statuses_to_tell(pod, claim_by_entry)
         if told is None:
             return
-        patch: dict[str, Any] = {
-            "metadata": {"uid": uid_of(pod)},
-            "status": {"resourceClaimStatuses": told},
-        }
+        fields = {"metadata": {"uid": uid_of(pod)}, "status": {"resourceClaimStatuses": told}}
         try:
-            await self._client.submit_patch(
-                PODS, pod.key, patch, PatchType.STRATEGIC, subresource="status"
+            await self._client.submit_apply(
+                PODS, pod.key, fields, FIELD_MANAGER, subresource="status"
             )
         except ApiStatusError as error:
             # A conflict means that the pod was replaced.

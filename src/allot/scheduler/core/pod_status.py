@@ -167,4 +167,5 @@ def status_change(
 
 
 def _reference(pod: PodInfo) -> ObjectReference:
-    return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid)
+    version = pod.pod.metadata.resource_version
+    return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid, version)

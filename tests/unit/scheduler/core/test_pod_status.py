@@ -107,6 +107,7 @@ class Heard(EventRecorder):
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, str, str, str]] = []
+        self.versions: list[str] = []
 
     def event(
         self,
@@ -121,6 +122,7 @@ class Heard(EventRecorder):
         is_routine: bool = False,
     ) -> None:
         self.events.append((regarding.name, type_, reason, action, note))
+        self.versions.append(regarding.resource_version)
 
 
 def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
@@ -142,6 +144,7 @@ def test_a_failure_is_an_event_and_one_patch_of_the_status() -> None:
         "status": {"conditions": [a_condition()]},
     }
     assert heard.events == [("pod", "Warning", "FailedScheduling", "Scheduling", "why")]
+    assert heard.versions == ["7"]
 
 
 CONFLICT = answer(409, {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409})

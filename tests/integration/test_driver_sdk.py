@@ -45,6 +45,9 @@ from allot.driver import (
 from allot.driver.kubelet_plugin.claims import allocated_devices
 from allot.driver.slice_reconciler import RejectedPoolError
 from allot.fabric import Attachment, AttachRequest, FabricDriver
+from allot.kubelet.dra.plugin import open_channel
+from allot.proto import dra_health_pb2
+from allot.proto.services import node_watch_resources, stream
 from tests.integration.driver_site import Site, a_template, running_site
 
 
@@ -616,3 +619,25 @@ def test_a_driver_that_cannot_start_leaves_nothing(site: Site) -> None:
     plugin = site.cluster.run(start())
     assert not plugin.paths.endpoint.exists()
     assert not plugin.paths.registration.exists()
+
+
+def test_health_streams_end_with_the_driver(site: Site) -> None:
+    """They do not hold it up until the time for calls in progress is over, when they would be cut off."""
+    site.add_node("ends")
+    plugin = started(site, RecordingDriver("ends.example.com"), "ends")
+
+    async def watched() -> int:
+        request = dra_health_pb2.NodeWatchResourcesRequest()
+        async with open_channel(str(plugin.paths.endpoint)) as channel:
+            messages = aiter(stream(channel, node_watch_resources(), request))
+            first = await anext(messages)
+            stopping = asyncio.create_task(plugin.stop())
+            async for _ in messages:  # raises if it is cut off
+                pass
+            await stopping
+        return len(first.devices)
+
+    assert site.cluster.run(watched()) == 4
+    site.cluster.run(plugin.start())
+    site.until(lambda: plugin.is_ready, "the driver that was started again")
+    assert site.cluster.run(watched()) == 4

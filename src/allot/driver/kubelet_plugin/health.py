@@ -40,6 +40,7 @@ class DeviceHealth:
         self._refresh_seconds = refresh_seconds
         self._reports: Reports = {}
         self._changed = asyncio.Event()
+        self._is_streamed = True
 
     def known(self, devices: Iterable[tuple[str, str]]) -> None:
         """The driver's devices. Those without a report are healthy."""
@@ -64,9 +65,17 @@ class DeviceHealth:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
+    def begin_streams(self) -> None:
+        self._is_streamed = True
+
+    def end_streams(self) -> None:
+        """They would hold up the end of the driver."""
+        self._is_streamed = False
+        self._wake()
+
     async def stream(self) -> AsyncIterator[Reports]:
         """All reports, after each change and from time to time."""
-        while True:
+        while self._is_streamed:
             changed = self._changed
             yield dict(self._reports)
             waiting = asyncio.ensure_future(changed.wait())

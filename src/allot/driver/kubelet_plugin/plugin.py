@@ -150,6 +150,7 @@ class KubeletPlugin:
 
     async def _start(self, sockets_type: type[PluginSockets]) -> None:
         self.paths.directory.mkdir(parents=True, exist_ok=True)
+        self._health.begin_streams()
         self.refresh()
         checkpoint = DriverCheckpoint(self.paths.directory, boot_id())
         cdi = CdiFiles(self.paths.cdi, self.driver.name, self.driver.cdi_class)
@@ -192,6 +193,7 @@ class KubeletPlugin:
         self._tasks.clear()
         if self._sockets is not None:
             sockets, self._sockets = self._sockets, None
+            self._health.end_streams()
             await sockets.stop()
         self.is_registered = False
 

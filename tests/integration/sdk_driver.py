@@ -83,7 +83,7 @@ class SdkDriver:
                     left.bind(str(path))
 
     async def publish(self, node: str, devices: int = 4, **device: Any) -> None:
-        """The SDK does it; before the driver has started somebody else."""
+        """The SDK publishes; before the driver has started, another client does."""
         if not self.statuses:
             await publish_slice(self.client, self.name, node, devices, **device)
             return

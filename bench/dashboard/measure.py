@@ -14,11 +14,14 @@ import resource
 import shutil
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from allot.api.claims import ResourceClaim
+from allot.cli.components import component_runner
 from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.dashboard.access import Access
@@ -74,6 +77,43 @@ def a_cluster(nodes: int) -> ChangingCluster:
     return ChangingCluster(f"{nodes} nodes", ObservedCluster(objects))
 
 
+class Stretch:
+    """The longest time for which the event loop did not come back to a task that always wants to run."""
+
+    seconds = 0.0
+
+
+@asynccontextmanager
+async def longest_stretch(pause: float = 0) -> AsyncIterator[Stretch]:
+    stretch = Stretch()
+
+    async def watch() -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(pause)
+            now = time.monotonic()
+            stretch.seconds = max(stretch.seconds, now - last - pause)
+            last = now
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    try:
+        yield stretch
+    finally:
+        watching.cancel()
+
+
+async def everything_sent(dashboard: Dashboard) -> int:
+    """The bytes that a new viewer gets until the page is complete."""
+    size = 0
+    with dashboard.viewers.viewer() as viewer:
+        async for data in viewer.messages():
+            size += len(data)
+            if data.startswith(b"event: figures"):
+                break
+    return size
+
+
 async def change(cluster: ChangingCluster, nodes: int, rate: int, seconds: float) -> int:
     random, count, began = Random(1), 0, time.monotonic()  # noqa: S311 - not a secret
     held: dict[tuple[int, int], bool] = {}
@@ -100,9 +140,20 @@ async def run(nodes: int, rate: int, seconds: float, picture: str) -> None:
     dashboard = Dashboard(cluster)
     server = DashboardServer(dashboard, access)
     await server.start(listening)
-    began = time.monotonic()
-    await server.started()
-    print(f"floor plan computed in {time.monotonic() - began:.1f} s")
+    async with longest_stretch() as stretch:
+        began, spent = time.monotonic(), time.process_time()
+        await server.started()
+        took, spent = time.monotonic() - began, time.process_time() - spent
+    print(
+        f"floor plan computed in {took:.1f} s, {spent:.1f} s of a core;"
+        f" the event loop was busy for at most {1000 * stretch.seconds:.0f} ms at a stretch"
+    )
+    async with longest_stretch() as stretch:
+        sent = await everything_sent(dashboard)
+    print(
+        f"{sent / 1e6:.1f} MB for a new viewer;"
+        f" the event loop was busy for at most {1000 * stretch.seconds:.0f} ms at a stretch"
+    )
     idle = await load(cluster, nodes, rate, 5.0)
     print(f"without a viewer: {100 * idle:.1f} % of a core (changes made here included)")
     async with async_playwright() as playwright:
@@ -141,14 +192,14 @@ MEASURE = """
   let long = 0;
   new PerformanceObserver((list) => { long += list.getEntries().filter((each) => each.duration > 100).length; })
     .observe({ entryTypes: ["longtask"] });
-  allot.plan.drawn = { count: 0, milliseconds: 0, longest: 0 };
+  allot.plan.painter.drawn = { count: 0, milliseconds: 0, longest: 0 };
   // An update: the change is applied, and the next frame has drawn it.
   allot.change = (change) => {
     const before = performance.now();
     apply(change);
     const applied = performance.now() - before;
     cells += (change.cells || []).length;
-    requestAnimationFrame(() => times.push(applied + allot.plan.drawn.milliseconds));
+    requestAnimationFrame(() => times.push(applied + allot.plan.painter.drawn.milliseconds));
   };
   window.measured = () => ({
     updates: times.length, cells, long,
@@ -191,7 +242,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--picture", default="", help="write a screenshot to this file")
     given = parser.parse_args()
-    asyncio.run(run(given.nodes, given.rate, given.seconds, given.picture))
+    with component_runner() as runner:
+        runner.run(run(given.nodes, given.rate, given.seconds, given.picture))
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def test_the_floor_plan_changes_with_the_cluster(
     cluster.create(CLAIMS, a_claim("four", 4))
     cluster.create(PODS, gpu_pod("worker", "four"))
     held(page, 4)
-    page.wait("allot.plan.drawn.count > 1")
+    page.wait("allot.plan.painter.drawn.count > 1")
     page.wait_for_text("held", "a claim holds it")
     assert page.page.evaluate("allot.plan.canvas.toDataURL()") != drawn
     cluster.delete(f"{PODS}/worker")

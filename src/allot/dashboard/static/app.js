@@ -142,9 +142,7 @@ class App {
   setTheme(theme) {
     document.documentElement.dataset.theme = theme;
     document.getElementById("theme").textContent = theme === "dark" ? "☀" : "☾";
-    this.plan.legendKey = "";
-    this.plan.requestDraw();
-    this.plan.drawLegend();
+    this.plan.themeChanged();
     this.tell("theme");
   }
 

@@ -60,7 +60,9 @@ export class Layout {
     const wholeHeight = Math.max(2, Math.round(size / 2));
     for (const run of group.runs) {
       const inner = run.count - (run.hasWhole ? 1 : 0);
-      const columns = run.isSet ? Math.max(1, Math.min(4, inner)) : Math.min(across, Math.max(1, inner));
+      // Rows of equal length: 8 devices are 4 and 4, not 5 and 3.
+      const rows = Math.ceil(inner / (run.isSet ? 4 : across)) || 1;
+      const columns = Math.max(1, Math.ceil(inner / rows));
       const frame = run.isSet ? gap + 1 : 0;
       const width = columns * step - gap + 2 * frame;
       const head = run.hasWhole ? wholeHeight + gap : 0;

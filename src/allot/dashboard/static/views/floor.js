@@ -1,7 +1,7 @@
 // The floor plan: the figures of the cluster beside it.
 
 import { fill, h, notice } from "../dom.js";
-import { swatch } from "../plan.js";
+import { swatch } from "../plan_legend.js";
 import { stateColor, STATES, STATE_TEXTS } from "../palette.js";
 import { setQuery } from "../routes.js";
 import { counted, duration, number, percent, shortened } from "../units.js";

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { fill, h, notice, table } from "../dom.js";
 import { deviceRoute } from "../floor.js";
-import { pager } from "../plan.js";
+import { pager } from "../plan_list.js";
 import { objectRoute, setQuery } from "../routes.js";
 import { ago, counted, number, shortened } from "../units.js";
 

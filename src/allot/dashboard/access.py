@@ -2,7 +2,8 @@
 
 Every request needs the token: first in the address that was printed, then in a cookie. The Host must be an address or a
 name that the server is known by, which keeps pages of other sites away whose names resolve to this machine (DNS
-rebinding); an Origin must be that Host.
+rebinding); an Origin must be that Host. Links on pages of other sites lead here: the browser does not send the cookie
+with them, and the page that asks for the token loads itself again, if the browser has the cookie.
 """
 
 from __future__ import annotations
@@ -56,14 +57,15 @@ class Access:
         return None
 
     def misdirected(self, headers: Mapping[str, str]) -> Refusal | None:
-        """The refusal of a request for another host, or from a page of another site."""
+        """The refusal of a request for another host, or by a page of another site. Following a link is no such request."""
         host = headers.get("Host", "")
         if not self._is_own_host(host):
             return Refusal(421, f"this server is not {host[:100]}")
         origin = headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return Refusal(403, "requests from pages of other sites are refused")
-        if headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        is_own = headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+        if not is_own and not _follows_link(headers):
             return Refusal(403, "requests from pages of other sites are refused")
         return None
 
@@ -76,6 +78,12 @@ class Access:
         except ValueError:
             return False
         return name in ("localhost", self._host) or _is_address(name)
+
+
+def _follows_link(headers: Mapping[str, str]) -> bool:
+    """Whether the user goes to this page, from wherever."""
+    mode, destination = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
+    return mode == "navigate" and destination == "document"
 
 
 def _is_address(name: str) -> bool:

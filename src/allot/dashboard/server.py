@@ -38,7 +38,8 @@ _TYPES: Final = {
     "svg": "image/svg+xml",
 }
 _NOT_SIGNED_IN: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>allot: no token</title></head>
+<html lang="en"><head><meta charset="utf-8"><title>allot: no token</title>
+<script src="/static/follow_link.js"></script></head>
 <body><h1>This page needs its token</h1>
 <p>Open the address that allot printed when it started: it ends with <code>?token=…</code>.</p></body></html>
 """

@@ -44,6 +44,28 @@ COOKIES = {"allot-dashboard-8440": "secret"}
             403,
             id="cross-site",
         ),
+        pytest.param(
+            {
+                "Host": "127.0.0.1:8440",
+                "Sec-Fetch-Site": "cross-site",
+                "Sec-Fetch-Mode": "navigate",
+                "Sec-Fetch-Dest": "document",
+            },
+            {},
+            401,
+            id="link-on-another-site",
+        ),
+        pytest.param(
+            {
+                "Host": "127.0.0.1:8440",
+                "Sec-Fetch-Site": "cross-site",
+                "Sec-Fetch-Mode": "navigate",
+                "Sec-Fetch-Dest": "iframe",
+            },
+            COOKIES,
+            403,
+            id="frame-on-another-site",
+        ),
     ],
 )
 def test_requests(headers: dict[str, str], cookies: dict[str, str], status: int | None) -> None:

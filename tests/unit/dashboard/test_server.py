@@ -112,6 +112,7 @@ def test_signing_in_exchanges_the_token_for_a_cookie() -> None:
         pytest.param("/", {}, 401, id="page"),
         pytest.param("/?token=wrong", {}, 401, id="wrong-token"),
         pytest.param("/static/app.js", {}, 401, id="file"),
+        pytest.param("/static/follow_link.js", {}, 401, id="file-of-the-page-without-a-token"),
         pytest.param("/api/stream", {}, 401, id="stream"),
         pytest.param("/api/objects", {}, 401, id="objects"),
         pytest.param("/", {"Host": "evil.example.com"}, 421, id="other-host"),

@@ -122,6 +122,7 @@ class App {
     fill(document.getElementById("tabs"), TABS.map(([name, text]) => h("li", {},
       h("a", { href: `#/${name}`, "aria-current": this.tab === name ? "page" : null, "data-key": name },
         text, name === "pending" && waiting ? h("span", { class: "badge" }, number(waiting)) : null))));
+    document.querySelector("#tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   drawStatus() {

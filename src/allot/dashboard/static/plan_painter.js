@@ -199,8 +199,8 @@ export class PlanPainter {
     }
     if (width >= 32 && height >= 20) {
       context.font = "10px system-ui, sans-serif";
-      context.fillStyle = device.state === "free" || device.used < 50 ? ink.text : "#ffffff";
-      if (NO_PATTERN.has(device.state)) context.fillText(shortened(device.name, Math.floor(width / 6)), x + 4, y + 9);
+      context.fillStyle = device.state === "free" || device.used < 50 ? ink.text : inkOn(color);
+      if (NO_PATTERN.has(device.state)) context.fillText(this.fitting(device.name, width - 6), x + 3, y + 9);
     }
     context.globalAlpha = 1;
     if ((chosen && isLit && (small || chosen.size <= 60)) || this.selected === device.number) {
@@ -214,6 +214,20 @@ export class PlanPainter {
       context.strokeRect(x - 2, y - 2, width + 4, height + 4);
     }
   }
+
+  // As much of the end of a name as fits: numbers tell devices apart.
+  fitting(name, width) {
+    const { context } = this;
+    if (name.length < 40 && context.measureText(name).width <= width) return name;
+    const end = name.slice(name.lastIndexOf("-") + 1);
+    return end.length < 40 && context.measureText(end).width <= width ? end : "";
+  }
+}
+
+// Black or white: what is readable on a colour.
+function inkOn(color) {
+  const [red, green, blue] = [1, 3, 5].map((index) => parseInt(color.slice(index, index + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 135 ? "#10161d" : "#ffffff";
 }
 
 // A colour as a pixel: opaque, in the byte order of ImageData.

@@ -53,7 +53,10 @@ export function show(panel, route, app) {
   function draw(answer) {
     if (answer.error) {
       app.plan.light(null);
-      fill(result, h("pre", { class: "error", tabindex: "0" }, answer.error), answer.advice ? notice(answer.advice) : null);
+      const [message, ...lines] = answer.error.split("\n");
+      fill(result,
+        h("div", { class: "error" }, h("p", {}, message), lines.length ? h("pre", { tabindex: "0" }, lines.join("\n")) : null),
+        answer.advice ? notice(answer.advice) : null);
       return;
     }
     const groups = new Map();

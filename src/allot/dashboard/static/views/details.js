@@ -20,6 +20,7 @@ export function requests(found) {
 }
 
 export function timeline(entries) {
+  if (!entries.length) return h("p", { class: "dim" }, "No time is known.");
   return h("ol", { class: "timeline" }, entries.map((entry) => h("li", { class: entry.isWarning ? "warn" : entry.isEvent ? "event" : "" },
     h("time", {}, entry.at ? clock(entry.at) : ""), h("b", {}, entry.what), entry.detail ? ` ${entry.detail}` : "")));
 }

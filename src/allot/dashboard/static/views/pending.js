@@ -41,7 +41,7 @@ export function show(panel, route, app) {
       const found = await get("/api/explain", { kind: "pod", namespace, name: name.join("/") });
       if (!isCurrent || asked !== chosen) return;
       explanation = found;
-      app.plan.light(found.devices);
+      app.plan.light(found.devices.length ? found.devices : null);
       app.plan.scrollToLit();
     } catch (error) {
       if (!isCurrent || asked !== chosen) return;

@@ -115,7 +115,7 @@ export function show(panel, route, app) {
   }
 
   fill(panel, h("h1", {}, "Over time"),
-    h("p", { class: "lead" }, "What was recorded, or seen since the dashboard started to watch. The slider shows the floor plan of that moment."),
+    h("p", { class: "lead" }, "What was recorded, what the API server keeps, or what happened since the dashboard started. The slider shows the floor plan of a moment."),
     h("div", { class: "player" }, play, slider, now, moment), charts);
   load().then(() => { if (at && isCurrent) go(at); });
   return {

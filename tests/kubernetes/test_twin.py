@@ -163,6 +163,19 @@ def run_pods(kubeconfig: Path) -> None:
             client.call("PATCH", path, body=status, content_type=MERGE)
 
 
+def wait_for_nodes(kubeconfig: Path) -> None:
+    """Until the kubelets of all nodes have reported: before, nodes have the taint not-ready."""
+    deadline = time.monotonic() + START_SECONDS
+    with RestClient.from_kubeconfig(kubeconfig) as client:
+        while tainted := [
+            node["metadata"]["name"]
+            for node in client.call("GET", NODES_PATH)["items"]
+            if node["spec"].get("taints")
+        ]:
+            assert time.monotonic() < deadline, tainted
+            time.sleep(1)
+
+
 def answer(*arguments: str | Path) -> Any:
     ended = allot(*arguments, "-o", "json")
     assert ended.returncode == 0, ended.stderr
@@ -206,6 +219,7 @@ def test_a_twin_of_500_nodes(tmp_path: Path) -> None:
     try:
         assert up.returncode == 0, up.stderr
         log.info("the twin was ready in %.1f s", time.monotonic() - started)
+        wait_for_nodes(data / "kubeconfig")
         assert answers("--kubeconfig", data / "kubeconfig") == expected
     finally:
         allot("down", "--data-dir", data)

@@ -144,7 +144,7 @@ def _allowed_amounts(capacity: DeviceCapacity, left: int) -> Iterator[Quantity]:
 
 
 def _largest_in(limits: CapacityRequestPolicyRange, left: int) -> int | None:
-    """The largest amount of a range that is not more than `left`; None if there is none."""
+    """The largest amount of a range that is not more than `left`; None if all amounts are more."""
     least = limits.min.nanos if limits.min is not None else 0
     most = left if limits.max is None else min(left, limits.max.nanos)
     step = limits.step.nanos if limits.step is not None else _NO_STEP

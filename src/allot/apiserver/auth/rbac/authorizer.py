@@ -69,7 +69,7 @@ class RbacAuthorizer:
         names: dict[str, Decision] = {}
         missing: list[str] = []
         verb, group, resource = attributes.verb, attributes.group, attributes.resource
-        for grant in self._policies.index.grants(user, attributes.namespace):
+        for grant in self._policies.index.grants(user, attributes.namespace, resource):
             if not isinstance(grant, Grant):
                 missing.append(grant.role.not_found)
                 continue

@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from allot.apiserver.auth.authentication import User
-from allot.apiserver.auth.rbac.policy_index import RoleRef
-from allot.apiserver.auth.rbac.rules import ANY, PolicyRule
+from allot.apiserver.auth.rbac.policy_index import RoleRef, RoleRules
+from allot.apiserver.auth.rbac.rules import ANY, PolicyRule, resource_patterns
+
+MAX_CHECKS: Final = 50_000
+"""How often rights are compared for one request: a short rule with long lists has billions of parts."""
+MAX_SHOWN: Final = 500
+TOO_MANY: Final = (
+    "the rules have too many combinations of groups, resources, verbs and names to be checked"
+)
 
 
-def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The atomic rules of `wanted` that no single rule of `owned` covers."""
-    return [
-        part
-        for rule in wanted
-        for part in _parts(rule)
-        if not any(_covers(owner, part) for owner in owned)
-    ]
+class TooManyChecksError(Exception):
+    """The rules are too many to be compared."""
+
+
+class _Owned:
+    """The rights of a user, and how often they may still be looked at."""
+
+    def __init__(self, rules: Sequence[PolicyRule], limit: int) -> None:
+        self._rules = RoleRules(tuple(rules))
+        self._left = limit
+
+    def cover(self, wanted: PolicyRule) -> bool:
+        """Whether a single rule covers all of it."""
+        first = next(iter(wanted.resources), "")
+        for owner in self._rules.about(first) if first else self._rules.all:
+            self.spend(_work(owner, wanted))
+            if _covers(owner, wanted):
+                return True
+        return False
+
+    def spend(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise TooManyChecksError(TOO_MANY)
+
+
+def uncovered(
+    owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule], limit: int = MAX_CHECKS
+) -> list[PolicyRule]:
+    """The atomic rules of `wanted` that no single rule of `owned` covers. `TooManyChecksError` if there are too many."""
+    rights = _Owned(owned, limit)
+    found: list[PolicyRule] = []
+    for rule in wanted:
+        is_plain = bool(rule.resources) != bool(rule.non_resource_urls)
+        is_plain &= "" not in rule.resource_names
+        if is_plain and rights.cover(rule):
+            continue
+        for part in _parts(rule):
+            rights.spend(1)
+            if not rights.cover(part):
+                found.append(part)
+    return found
 
 
 def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
@@ -32,33 +74,42 @@ def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
             yield PolicyRule((verb,), non_resource_urls=(path,))
 
 
-def _covers(owner: PolicyRule, part: PolicyRule) -> bool:
-    (verb,) = part.verbs
-    if not owner.has_verb(verb):
+def _covers(owner: PolicyRule, wanted: PolicyRule) -> bool:
+    """Whether a rule covers all of another one, which is about resources or about paths."""
+    if not _has_all(owner.verbs, wanted.verbs):
         return False
-    if part.non_resource_urls:
-        (path,) = part.non_resource_urls
-        return owner.has_path(path)
-    (group,), (resource,) = part.api_groups, part.resources
-    if group not in owner.api_groups and ANY not in owner.api_groups:
+    if wanted.non_resource_urls:
+        return all(map(owner.has_path, wanted.non_resource_urls))
+    if not _has_all(owner.api_groups, wanted.api_groups):
         return False
-    if not owner.has_resource(resource):
+    resources = set(owner.resources)
+    if any(resources.isdisjoint(resource_patterns(each)) for each in wanted.resources):
         return False
     if not owner.resource_names:
         return True
-    return bool(part.resource_names) and part.resource_names[0] in owner.resource_names
+    return bool(wanted.resource_names) and set(wanted.resource_names) <= set(owner.resource_names)
+
+
+def _has_all(owned: Sequence[str], wanted: Sequence[str]) -> bool:
+    return ANY in owned or set(wanted) <= set(owned)
+
+
+def _work(owner: PolicyRule, wanted: PolicyRule) -> int:
+    """What comparing two rules costs."""
+    paths = len(owner.non_resource_urls) * len(wanted.non_resource_urls)
+    lists = (*owner[:4], *wanted[:4])
+    return 1 + paths + sum(map(len, lists)) // 16
 
 
 def compacted(parts: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Rules that differ only in their verb, merged; sorted by their string form."""
-    verbs: dict[PolicyRule, list[str]] = {}
+    verbs: dict[PolicyRule, dict[str, None]] = {}
     others: list[PolicyRule] = []
     for part in parts:
         if part.non_resource_urls:
             others.append(part)
             continue
-        found = verbs.setdefault(part._replace(verbs=()), [])
-        found += [verb for verb in part.verbs if verb not in found]
+        verbs.setdefault(part._replace(verbs=()), {}).update(dict.fromkeys(part.verbs))
     rules = [place._replace(verbs=tuple(found)) for place, found in verbs.items()]
     return sorted(rules + others, key=shown)
 
@@ -92,10 +143,16 @@ def escalation_problem(
     wanted: Iterable[PolicyRule],
 ) -> str | None:
     """Why a user may not grant these rules; None if they may."""
-    parts = uncovered(owned, wanted)
+    try:
+        parts = uncovered(owned, wanted)
+    except TooManyChecksError as error:
+        return str(error)
     if not parts:
         return None
-    rules = "\n".join(shown(rule) for rule in compacted(parts))
+    lacking = compacted(parts)
+    rules = "\n".join(shown(rule) for rule in lacking[:MAX_SHOWN])
+    if len(lacking) > MAX_SHOWN:
+        rules += f"\nand {len(lacking) - MAX_SHOWN} more"
     text = (
         f"user {_quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions "
         f"not currently held:\n{rules}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from allot.apiserver.auth.authentication import SERVICE_ACCOUNT_PREFIX, User
-from allot.apiserver.auth.rbac.rules import PolicyRule
+from allot.apiserver.auth.rbac.rules import PolicyRule, resource_patterns
 from allot.validation.parts import part, parts, text
 
 
@@ -90,11 +92,35 @@ class MissingRole(NamedTuple):
     role: RoleRef
 
 
+class RoleRules:
+    """The rules of a role, and an index of them: a role may have ten thousand."""
+
+    def __init__(self, rules: tuple[PolicyRule, ...]) -> None:
+        self.all = rules
+
+    @cached_property
+    def _by_resource(self) -> dict[str, list[int]]:
+        """The places of the rules about a resource, or a pattern of resources; equal rules once."""
+        found: dict[str, list[int]] = {}
+        seen: set[PolicyRule] = set()
+        for index, rule in enumerate(self.all):
+            if rule not in seen:
+                seen.add(rule)
+                for resource in dict.fromkeys(rule.resources):
+                    found.setdefault(resource, []).append(index)
+        return found
+
+    def about(self, resource: str) -> Iterable[PolicyRule]:
+        """The rules that may be about a resource, in their order."""
+        places = [self._by_resource.get(each, ()) for each in resource_patterns(resource)]
+        return [self.all[index] for index in sorted(set(chain.from_iterable(places)))]
+
+
 class PolicyIndex:
     """All roles, and all bindings by namespace and subject."""
 
     def __init__(self) -> None:
-        self._rules: dict[RoleRef, tuple[PolicyRule, ...]] = {}
+        self._rules: dict[RoleRef, RoleRules] = {}
         self._bindings: dict[tuple[str, str], Binding] = {}
         self._by_subject: dict[tuple[str, Subject], dict[str, Binding]] = {}
 
@@ -103,7 +129,7 @@ class PolicyIndex:
     def put_role(self, document: Mapping[str, Any]) -> None:
         metadata = part(document, "metadata")
         ref = RoleRef(text(metadata, "namespace"), text(metadata, "name"))
-        self._rules[ref] = PolicyRule.all_of(document)
+        self._rules[ref] = RoleRules(PolicyRule.all_of(document))
 
     def remove_role(self, namespace: str, name: str) -> None:
         self._rules.pop(RoleRef(namespace, name), None)
@@ -130,10 +156,13 @@ class PolicyIndex:
     # --- queries ---
 
     def rules_of(self, role: RoleRef) -> tuple[PolicyRule, ...] | None:
-        return self._rules.get(role)
+        found = self._rules.get(role)
+        return None if found is None else found.all
 
-    def grants(self, user: User, namespace: str) -> Iterator[Grant | MissingRole]:
-        """All grants of a user: cluster-wide ones, then those of the namespace."""
+    def grants(
+        self, user: User, namespace: str, resource: str = ""
+    ) -> Iterator[Grant | MissingRole]:
+        """All grants of a user, or those that may be about a resource: cluster-wide ones, then those of the namespace."""
         subjects = (Subject(False, user.name), *(Subject(True, group) for group in user.groups))
         for place in ("", namespace) if namespace else ("",):
             for subject, binding in self._bound(place, subjects):
@@ -141,7 +170,7 @@ class PolicyIndex:
                 if rules is None:
                     yield MissingRole(binding.role)
                     continue
-                for rule in rules:
+                for rule in rules.about(resource) if resource else rules.all:
                     yield Grant(rule, binding, subject)
 
     def _bound(self, namespace: str, subjects: Iterable[Subject]) -> list[tuple[Subject, Binding]]:

@@ -67,17 +67,19 @@ class PolicyRule(NamedTuple):
         return verb in self.verbs or ANY in self.verbs
 
     def has_resource(self, resource: str) -> bool:
-        """`*` is every resource and subresource, `*/scale` that subresource of every resource."""
-        if resource in self.resources or ANY in self.resources:
-            return True
-        _, slash, subresource = resource.partition("/")
-        return bool(slash) and f"*/{subresource}" in self.resources
+        return any(each in self.resources for each in resource_patterns(resource))
 
     def has_name(self, name: str) -> bool:
         return not self.resource_names or name in self.resource_names
 
     def has_path(self, path: str) -> bool:
         return any(path_matches(pattern, path) for pattern in self.non_resource_urls)
+
+
+def resource_patterns(resource: str) -> tuple[str, ...]:
+    """What a rule may say about it: `*` is every resource and subresource, `*/scale` that subresource of every resource."""
+    _, slash, subresource = resource.partition("/")
+    return (resource, ANY, f"*/{subresource}") if slash else (resource, ANY)
 
 
 def path_matches(pattern: str, path: str) -> bool:

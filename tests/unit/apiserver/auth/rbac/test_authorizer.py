@@ -29,9 +29,11 @@ class Policies:
         searched: list[str] = []
 
         class Counting(PolicyIndex):
-            def grants(self, user: User, namespace: str) -> Iterator[Grant | MissingRole]:
+            def grants(
+                self, user: User, namespace: str, resource: str = ""
+            ) -> Iterator[Grant | MissingRole]:
                 searched.append(namespace)
-                return super().grants(user, namespace)
+                return super().grants(user, namespace, resource)
 
         self.index.__class__ = Counting
         return searched

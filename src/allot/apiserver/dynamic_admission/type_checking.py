@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice, product
 from typing import Any, Final
 
 from allot.api.identities import GroupVersion, GroupVersionKind
@@ -22,6 +23,8 @@ from allot.cel.types import Type, TypeKind
 
 MAX_KINDS: Final = 10
 """Further kinds of a policy are not checked."""
+MAX_NAMED: Final = 10_000
+"""Combinations of groups, versions and resources that are looked up."""
 _COMPILATION_FAILED: Final = "compilation failed: "
 _EMPTY: Final = Type(TypeKind.STRUCT, "object")
 _SCALARS: Final = {
@@ -68,12 +71,16 @@ def _expressions(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def checked_kinds(spec: Mapping[str, Any], served: ServedResources) -> Iterator[GroupVersionKind]:
     """The kinds that the rules of a policy name, in order."""
     constraints = spec.get("matchConstraints") or {}
+    named = (
+        (group, version, plural)
+        for rule in constraints.get("resourceRules") or ()
+        for group, version, plural in product(
+            *(rule.get(name) or () for name in ("apiGroups", "apiVersions", "resources"))
+        )
+    )
     found = {
         resource.gvk(version)
-        for rule in constraints.get("resourceRules") or ()
-        for group in rule.get("apiGroups") or ()
-        for version in rule.get("apiVersions") or ()
-        for plural in rule.get("resources") or ()
+        for group, version, plural in islice(named, MAX_NAMED)
         if "*" not in (group, version) and "*" not in plural and "/" not in plural
         if (resource := served.find(GroupVersion(group, version), plural)) is not None
     }

@@ -90,7 +90,7 @@ class Handlers:
         self._reader = reader
         self._writes = writes
         self._subresources = subresources
-        self.logs = PodLogs(reader, clock)
+        self.logs = PodLogs(reader, clock, workers)
         self._reviews = reviews
         self._components = components
         self._clock = clock

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
@@ -17,16 +18,20 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.container_logs import (
     LogOptions,
     LogRefusedError,
+    Run,
     chosen_container,
     find_run,
     log_bytes,
+    may_be_long,
     printed_lines,
     selected_lines,
 )
+from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry.reading import Reader
 
 TEXT: Final = "text/plain"
 FOLLOW_SECONDS: Final = 1.0
+MAX_RECENT: Final = 32
 NO_PROCESSES: Final = "containers of simulated nodes run no processes"
 NO_KUBELET: Final = "kubelets of simulated nodes serve no HTTP"
 
@@ -72,9 +77,12 @@ class LogFollower:
 class PodLogs:
     """Reads logs from pods and the clock."""
 
-    def __init__(self, reader: Reader, clock: Callable[[], datetime]) -> None:
+    def __init__(self, reader: Reader, clock: Callable[[], datetime], workers: Workers) -> None:
         self._reader = reader
         self._clock = clock
+        self._workers = workers
+        self._recent: dict[Any, bytes] = {}
+        """What logs have printed in one second: for all who follow them."""
 
     async def read(self, request: ApiRequest, target: Target) -> Response:
         """The log until now."""
@@ -83,7 +91,7 @@ class PodLogs:
 
     async def follow(self, request: ApiRequest, target: Target) -> LogFollower:
         """The log until now, and what follows. Refused at once if there is no such log."""
-        now = self._now()
+        now = _tick(self._now())
         first, is_open = await self._printed(request, target, None, now)
 
         async def chunks(stopped: asyncio.Event) -> AsyncIterator[bytes]:
@@ -95,7 +103,7 @@ class PodLogs:
                         await stopped.wait()
                 except TimeoutError:
                     pass
-                after, now = now, self._now()
+                after, now = now, _tick(self._now())
                 try:
                     text, is_open = await self._printed(request, target, after, now)
                 except api_errors.ApiError:
@@ -126,14 +134,38 @@ class PodLogs:
             raise api_errors.bad_request(str(error)) from None
         if run is None:
             return b"", False
-        lines = printed_lines(pod, container, run, now)
-        if after is None:
-            return log_bytes(selected_lines(lines, options), options), run.end is None
-        new = [line for line in lines if line.time > after]
-        return log_bytes(new, options._replace(limit_bytes=None)), run.end is None
+        size = LARGE + 1 if may_be_long(pod, container) else 0
+        if after is not None:
+            now = now if run.end is None else max(now, run.end)
+            key = (pod.metadata.uid, container, run, options.timestamps, after, now)
+            text = self._recent.get(key)
+            if text is None:
+                work = partial(_new_text, pod, container, run, now, after, options)
+                text = self._recent[key] = await self._workers.run(size, work)
+                while len(self._recent) > MAX_RECENT:
+                    del self._recent[next(iter(self._recent))]
+            return text, run.end is None
+        text = await self._workers.run(size, partial(_text, pod, container, run, now, options))
+        return text, run.end is None
 
     async def _pod(self, target: Target) -> Pod:
         key = ObjectKey(target.namespace, target.name)
         stored = await self._reader.get(target.resource, key, "")
         found = stored.object
         return found if isinstance(found, Pod) else Pod(found.data)
+
+
+def _tick(now: datetime) -> datetime:
+    """All who follow a log get what a whole second has printed, so that it is computed once."""
+    return now.replace(microsecond=0)
+
+
+def _text(pod: Pod, container: str, run: Run, now: datetime, options: LogOptions) -> bytes:
+    return log_bytes(selected_lines(printed_lines(pod, container, run, now), options), options)
+
+
+def _new_text(
+    pod: Pod, container: str, run: Run, now: datetime, after: datetime, options: LogOptions
+) -> bytes:
+    lines = printed_lines(pod, container, run, now, after)
+    return log_bytes(lines, options._replace(limit_bytes=None))

@@ -21,8 +21,10 @@ from allot.api.durations import NANOSECONDS, parse_duration
 from allot.api.times import read_time
 
 ANNOTATION: Final = "allot.dev/log"
-MAX_REPETITIONS: Final = 10_000
-"""Of one line; older ones are dropped, as from a log that is rotated."""
+MAX_LINES: Final = 10_000
+MAX_BYTES: Final = 10 * 1024 * 1024
+"""Of a log, shared by the lines of the annotation; older ones are dropped, as from a log that is rotated."""
+LONG_TEMPLATE: Final = 4096
 _every: Final = re.compile(r"every ([0-9a-zµ.]+): ?(.*)").fullmatch
 _placeholder: Final = re.compile(r"\{(n|pod|container|node|restart)\}")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -124,13 +126,22 @@ def _ended(state: Any, restart: int) -> Run | None:
     return Run(begin, end or begin, restart) if begin is not None else None
 
 
-def printed_lines(pod: Pod, container: str, run: Run, now: datetime) -> list[LogLine]:
-    """What the run has printed until now, in the order of time."""
+def printed_lines(
+    pod: Pod, container: str, run: Run, now: datetime, after: datetime | None = None
+) -> list[LogLine]:
+    """What the run has printed until now, or since a moment, in the order of time."""
     end = min(run.end, now) if run.end is not None else now
     lines: list[LogLine] = []
-    for text in _template(pod, container).splitlines():
-        lines += _repetitions(pod, container, run, text, end)
+    texts = _template(pod, container).splitlines()[:MAX_LINES]
+    for text in texts:
+        lines += _repetitions(pod, container, run, text, (after, end), len(texts))
     return sorted(lines, key=lambda line: line.time)
+
+
+def may_be_long(pod: Pod, container: str) -> bool:
+    """Whether computing the lines may take long."""
+    template = _template(pod, container)
+    return len(template) > LONG_TEMPLATE or "every " in template
 
 
 def _template(pod: Pod, container: str) -> str:
@@ -141,17 +152,33 @@ def _template(pod: Pod, container: str) -> str:
     return f"simulated container {{container}} started; annotation {ANNOTATION} says what it prints"
 
 
-def _repetitions(pod: Pod, container: str, run: Run, text: str, end: datetime) -> Iterator[LogLine]:
+def _repetitions(
+    pod: Pod,
+    container: str,
+    run: Run,
+    text: str,
+    period: tuple[datetime | None, datetime],
+    lines: int,
+) -> Iterator[LogLine]:
+    """What one of so many lines of the annotation prints after the first moment and until the second."""
+    after, end = period
     found = _every(text)
     interval = (parse_duration(found[1]) or 0) if found else 0
     if found is None or interval <= 0:
-        yield LogLine(run.begin, _filled(text, pod, container, run, 0))
+        if after is None or run.begin > after:
+            yield LogLine(run.begin, _filled(text, pod, container, run, 0))
         return
     seconds = interval / NANOSECONDS
     count = max(int((end - run.begin).total_seconds() / seconds), 0)
-    for number in range(max(count - MAX_REPETITIONS, 0) + 1, count + 1):
+    size = len(_filled(found[2], pod, container, run, count)) + 1
+    most = max(min(MAX_LINES, MAX_BYTES // size) // lines, 1)
+    first = max(count - most, 0) + 1
+    if after is not None:
+        first = max(first, int((after - run.begin).total_seconds() / seconds))
+    for number in range(first, count + 1):
         moment = run.begin + timedelta(seconds=number * seconds)
-        yield LogLine(moment, _filled(found[2], pod, container, run, number))
+        if after is None or moment > after:
+            yield LogLine(moment, _filled(found[2], pod, container, run, number))
 
 
 def _filled(text: str, pod: Pod, container: str, run: Run, number: int) -> str:

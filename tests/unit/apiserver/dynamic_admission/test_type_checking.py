@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.dynamic_admission.type_checking import expression_warnings
+from allot.apiserver.dynamic_admission.type_checking import checked_kinds, expression_warnings
 from allot.apiserver.registry.served import BY_DEFAULT
 from allot.testing.servers import LocalServer
 from tests.conformance.admission_bad_objects import path_of
@@ -52,3 +52,13 @@ def test_the_status_follows_the_generation() -> None:
             assert await status(2) == {"observedGeneration": 2, "typeChecking": {}}
 
     asyncio.run(run())
+
+
+def test_rules_with_billions_of_combinations() -> None:
+    names = [f"n{number}" for number in range(2_000)]
+    rule = {"apiGroups": names, "apiVersions": names, "resources": names}
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+
+    found = checked_kinds({"matchConstraints": {"resourceRules": [pods, rule]}}, BY_DEFAULT)
+
+    assert [kind.kind for kind in found] == ["Pod"]

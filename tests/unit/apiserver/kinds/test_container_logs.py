@@ -10,6 +10,9 @@ import pytest
 from allot.api.core import Pod
 from allot.api.times import written_time
 from allot.apiserver.kinds.container_logs import (
+    MAX_BYTES,
+    MAX_LINES,
+    LogLine,
     LogOptions,
     LogRefusedError,
     chosen_container,
@@ -120,3 +123,39 @@ def test_refusals(pod: Pod, options: LogOptions, why: str) -> None:
         printed(pod, options)
 
     assert str(refused.value) == why
+
+
+def lines_of(pod: Pod, after: timedelta | None = None) -> list[LogLine]:
+    run = find_run(pod, chosen_container(pod, LogOptions()), previous=False)
+    assert run is not None
+    return printed_lines(pod, "web", run, NOW, None if after is None else NOW - after)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param("every 1us: x", id="a-short-interval"),
+        pytest.param("every 1us: x\n" * 20_000, id="many-lines"),
+        pytest.param("\n" * 250_000, id="lines-at-the-start"),
+        pytest.param("every 1ms: " + "x" * 200_000, id="a-long-line"),
+        pytest.param("every 1ms: " + "{pod}" * 40_000, id="a-line-that-grows"),
+    ],
+)
+def test_a_log_is_bounded(template: str) -> None:
+    found = lines_of(a_pod(template))
+
+    assert 0 < len(found) <= MAX_LINES
+    assert sum(len(line.text) + 1 for line in found) <= MAX_BYTES + 200_000
+
+
+def test_the_newest_lines_are_kept() -> None:
+    assert [line.text for line in lines_of(a_pod("every 1ms: {n}"))][-1] == "35000"
+
+
+@pytest.mark.parametrize("template", [LOG, "every 7s: {n}", "every 1500ms: {n}"])
+def test_what_follows_is_what_was_not_there_before(template: str) -> None:
+    pod = a_pod(template)
+    for seconds in (0, 1, 5, 10, 12, 20, 29, 30, 31):
+        moment = NOW - timedelta(seconds=seconds)
+        new = [line for line in lines_of(pod) if line.time > moment]
+        assert lines_of(pod, timedelta(seconds=seconds)) == new

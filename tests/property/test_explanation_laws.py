@@ -247,11 +247,7 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             more = DeviceToleration(change.key, "Exists", "", change.effect)
             return replace(spec, tolerations=(*spec.tolerations, more))
         case changes.AddTolerations():
-            taints = [taint.rpartition(":") for taint in change.taints]
-            added: list[DeviceToleration] = [
-                DeviceToleration(key, "Exists", "", effect) for key, _, effect in taints
-            ]
-            return replace(spec, tolerations=(*spec.tolerations, *added))
+            return replace(spec, tolerations=(*spec.tolerations, *tolerations_of(change)))
         case changes.ConvertedAttribute():
             derived = tuple(
                 replace(each, expression=change.expression)
@@ -261,6 +257,11 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             )
             return replace(spec, derived_attributes=derived)
     raise AssertionError(change)
+
+
+def tolerations_of(change: changes.AddTolerations) -> list[DeviceToleration]:
+    pairs = [taint.rpartition(":") for taint in change.taints]
+    return [DeviceToleration(key, "Exists", "", effect) for key, _, effect in pairs]
 
 
 def with_copies(inventory: Inventory, change: changes.MoreDevices) -> Inventory:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from allot.testing.builders import DRIVER
@@ -51,7 +49,7 @@ def derives(name: str, expression: str) -> list[Object]:
     return [{"name": name, "expression": expression}]
 
 
-SHARE: dict[str, Any] = {
+SHARE: Object = {
     "shareID": "6e7a5a4e-0000-4000-8000-000000000001",
     "consumedCapacity": {"memory": "5377024880"},
 }

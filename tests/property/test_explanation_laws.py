@@ -179,6 +179,10 @@ def changed(problem: AllocationProblem, change: changes.AnyChange) -> Allocation
         case changes.ReleaseClaim(claim):
             (holder,) = [name for name in (claim,) if name in problem.ledger]
             return replace_problem(problem, ledger=problem.ledger.without(holder))
+        case changes.OtherConstraintAttribute():
+            return replace_problem(
+                problem, claims=[renamed(each, change) for each in problem.claims]
+            )
         case changes.WithoutRequest(claim, request):
             name = claim.partition("/")[2]
             (number,) = [
@@ -257,6 +261,21 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             )
             return replace(spec, derived_attributes=derived)
     raise AssertionError(change)
+
+
+def renamed(claim: ResourceClaim, change: changes.OtherConstraintAttribute) -> ResourceClaim:
+    if change.claim != f"default/{claim.metadata.name}":
+        return claim
+    devices = claim.spec.devices
+    constraints = list(devices.constraints)
+    old = constraints[change.constraint]
+    constraints[change.constraint] = (
+        replace(old, match_attribute=change.attribute)
+        if old.match_attribute is not None
+        else replace(old, distinct_attribute=change.attribute)
+    )
+    changed_devices = replace(devices, constraints=tuple(constraints))
+    return replace(claim, spec=replace(claim.spec, devices=changed_devices))
 
 
 def tolerations_of(change: changes.AddTolerations) -> list[DeviceToleration]:

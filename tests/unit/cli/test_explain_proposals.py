@@ -166,6 +166,20 @@ HELD = allocated(my_claim(a_request_manifest("gpu"), name="other"), **SHARE)
         ),
         pytest.param(
             [
+                slice_of("node-1", a_gpu("gpu-0", numa=0), a_gpu("gpu-1", numa=0)),
+                my_claim(
+                    a_request_manifest("a", count=2),
+                    constraints=[{"matchAttribute": f"{DRIVER}/nuna"}],
+                ),
+            ],
+            [
+                f"{MINE}: write {DRIVER}/numa instead of {DRIVER}/nuna in constraint #0",
+                f"{MINE}: do not require {DRIVER}/nuna to match (constraint #0)",
+            ],
+            id="misspelled-attribute-of-a-constraint",
+        ),
+        pytest.param(
+            [
                 slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
                 my_claim(
                     a_request_manifest("a", derivedAttributes=derives("x", "1")),

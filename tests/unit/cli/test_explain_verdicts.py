@@ -562,3 +562,25 @@ def test_asking_does_not_change_the_model(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
     assert answers[0].verdict.endswith("it would fit on node node-1.")
     assert model.claim(ObjectKey("default", "pod-gpu")) is None
+
+
+def test_without_time_nothing_is_said_to_be_proven(tmp_path: Path) -> None:
+    claim = my_claim(a_request_manifest("a"), a_request_manifest("b", count=2))
+    file = tmp_path / "all.yaml"
+    file.write_text(yaml.safe_dump_all([CLASS, NODE, gpus(0, 1), claim, my_pod()]))
+    now = datetime.now(UTC)
+    snapshot = snapshot_of_files([str(file)], DEVICE_KINDS)
+    model = StaticScheduler(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    info = model.pods[ObjectKey("default", "pod")]
+    no_time = Effort(stopwatch=lambda: lambda: True)
+
+    found = ObjectExplainer(model, no_time).of_pod(info)
+
+    assert found.verdict == (
+        f"{PENDING}it is not proven which requests cannot be satisfied together: the time for that"
+        " ended."
+    )
+    assert found.notes == (
+        "0 nodes were looked at closely, 1 was not.",
+        "Not everything that might help was tried.",
+    )

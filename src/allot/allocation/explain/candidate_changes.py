@@ -17,6 +17,7 @@ from allot.allocation.explain.amount_changes import (
     with_other_capacity_name,
 )
 from allot.allocation.explain.change_scope import (
+    DEVICE_WORK,
     Candidate,
     Candidates,
     ChangeScope,
@@ -27,6 +28,7 @@ from allot.allocation.explain.change_scope import (
 from allot.allocation.explain.changes import (
     OnlyAlternative,
     OtherClass,
+    OtherConstraintAttribute,
     WithoutConstraint,
     WithoutRequest,
 )
@@ -42,10 +44,12 @@ from allot.allocation.explain.expression_changes import (
     without_selector,
 )
 from allot.allocation.explain.subproblems import claim_of, members_of, request_name, restricted
+from allot.allocation.inventory import NodeView
 from allot.allocation.problem import AllocationProblem
 from allot.allocation.search.work_meter import WorkMeter
 from allot.api.claims import DeviceClaim, DeviceRequest, ResourceClaim
 from allot.api.similar_names import similar_names
+from allot.cel.device import split_name
 
 
 def candidate_changes(
@@ -70,6 +74,7 @@ def candidate_changes(
                 yield from with_conversion(place, spec, put, scope)
                 yield from without_selector(place, spec, put)
                 yield from with_tolerations(place, spec, put, view, meter)
+        yield from _with_other_constraint_attribute(claim, key, change, scope, view, meter)
         yield from _without_constraint(claim, key, change, scope)
     yield from with_release(problem, view, meter)
     yield from with_feature(problem, view, meter)
@@ -150,6 +155,37 @@ def _with_other_class(
     for name in similar_names(wrong, problem.classes):
         other = OtherClass(*place, name, wrong)
         yield other, Candidate(1, other, put(replace(spec, device_class_name=name)))
+
+
+def _with_other_constraint_attribute(
+    claim: ResourceClaim,
+    key: str,
+    change: _ChangeDevices,
+    scope: ChangeScope,
+    view: NodeView,
+    meter: WorkMeter,
+) -> Candidates:
+    """An attribute that devices have, where none has that of a constraint."""
+    devices = claim.spec.devices
+    for each in scope.conflict.constraints if scope.conflict is not None else ():
+        if each.claim != key or any(side.values for side in each.sides):
+            continue
+        known: dict[str, None] = {}
+        for device in view.devices:
+            meter.spend(DEVICE_WORK)
+            own = (split_name(name, device.id.driver) for name in device.device.attributes)
+            known.update({f"{domain}/{name}": None for domain, name in own})
+        index = each.constraint
+        for name in similar_names(each.attribute, known):
+            old = devices.constraints[index]
+            new = (
+                replace(old, match_attribute=name)
+                if each.must_match
+                else replace(old, distinct_attribute=name)
+            )
+            constraints = (*devices.constraints[:index], new, *devices.constraints[index + 1 :])
+            other = OtherConstraintAttribute(key, index, name, each.attribute)
+            yield other, Candidate(1, other, change(replace(devices, constraints=constraints)))
 
 
 def _without_constraint(

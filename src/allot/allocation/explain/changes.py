@@ -74,6 +74,15 @@ class WithoutRequest(ProposedChange, frozen=True):
     is_whole_claim: bool = always(bool)
 
 
+class OtherConstraintAttribute(ProposedChange, frozen=True):
+    """A constraint names an attribute with a similar name, because no device has its own."""
+
+    claim: str = always(str)
+    constraint: int = always(int)
+    attribute: str = always(str)
+    instead_of: str = always(str)
+
+
 class WithoutConstraint(ProposedChange, frozen=True):
     """A constraint of a claim is removed."""
 
@@ -177,6 +186,7 @@ AnyChange = (
     | OtherCapacityName
     | ConvertedAttribute
     | WithoutRequest
+    | OtherConstraintAttribute
     | WithoutConstraint
     | WithoutSelector
     | OtherAttribute

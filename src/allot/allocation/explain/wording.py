@@ -314,6 +314,11 @@ class Wording:
             case changes.LessCapacity(claim, request, capacity, amount, instead_of_amount):
                 where = self._where(claim, request)
                 return f"{where}: ask for {amount} of {capacity} instead of {instead_of_amount}"
+            case changes.OtherConstraintAttribute(claim, index, attribute, instead_of_name):
+                return (
+                    f"{self.claim(claim)}: write {attribute} instead of {instead_of_name}"
+                    f" in constraint #{index}"
+                )
             case changes.WithoutConstraint(claim, index, attribute, must_match):
                 return (
                     f"{self.claim(claim)}: do not require {attribute} to {constraint_verb(must_match)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from allot.allocation.explain.amounts import counted
 from allot.allocation.explain.phrases import sentence
@@ -21,7 +22,13 @@ from allot.scheduler.explain.explanations import (
 )
 from allot.scheduler.explain.node_details import details
 from allot.scheduler.explain.node_groups import alike, nearest
-from allot.scheduler.explain.proposals import NO_CHANGE, ProposalFinder, advice, other_rejections
+from allot.scheduler.explain.proposals import (
+    NO_CHANGE,
+    NOT_ALL_TRIED,
+    ProposalFinder,
+    advice,
+    other_rejections,
+)
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionDeadline
 from allot.scheduler.framework.fit_errors import count_reasons
@@ -32,6 +39,10 @@ from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
+
+NOT_PROVEN: Final = (
+    "it is not proven which requests cannot be satisfied together: the time for that ended"
+)
 
 
 class PodExplainer:
@@ -166,12 +177,15 @@ class PodExplainer:
             f"none of {total} nodes takes it" if total > 1 else "the only node does not take it"
         )
         obstacle = _obstacle(groups[0].nodes[0], total) if groups else ""
+        if not obstacle and notes and any(group.nodes[0].plugin == NAME for group in groups):
+            obstacle = NOT_PROVEN
         helpful, more_notes = self._proposals.for_devices(
             profile, decision.state, pod, groups, effort
         )
         by_pod = self._proposals.pod_changes(profile, pod, decision, effort)
         if not helpful:
-            more_notes = () if by_pod else more_notes or (NO_CHANGE,)
+            not_found = NOT_ALL_TRIED if notes else NO_CHANGE
+            more_notes = () if by_pod else more_notes or (not_found,)
         found = _pending(known, f"{of_all} ({counts}){f'; {obstacle}' if obstacle else ''}")
         changes = (*helpful, *by_pod)
         return replace(

@@ -32,6 +32,7 @@ PROPOSAL_STEPS: Final = 2_000
 """The step budget of each proposal: good ones are found in few steps."""
 CHANGEABLE: Final = frozenset({"NodeAffinity", "TaintToleration"})
 """Plugins whose rejections depend on requirements of the pod that can be changed."""
+NOT_ALL_TRIED: Final = "Not everything that might help was tried."
 NO_CHANGE: Final = "No single change was found that would make it fit."
 
 
@@ -75,7 +76,7 @@ class ProposalFinder:
                 if helpful:
                     break
         if is_over():
-            return tuple(found), ("Not everything that might help was tried.",)
+            return tuple(found), (NOT_ALL_TRIED,)
         return tuple(found), () if found else (NO_CHANGE,)
 
     def _on_node(

@@ -12,7 +12,7 @@ import asyncio
 import time
 from random import Random
 
-from measure import DEVICES, a_cluster, claim_of, longest_stretch
+from measure import DEVICES, a_cluster, claim_of, longest_stretch  # type: ignore[import-not-found]
 
 from allot.cli.components import component_runner
 from allot.client import resources

@@ -43,8 +43,7 @@ def unused_status(claim: RawObject, pods: Iterable[Pod], now: datetime) -> dict[
     """The condition of a bound claim that says whether pods refer to it."""
     is_unused = not any(refers_to(pod, claim) and not pod.is_finished for pod in pods)
     update = _UNUSED if is_unused else _IN_USE
-    conditions = with_condition(conditions_of(claim), update, now)
-    return {"conditions": [{"lastProbeTime": None, **condition} for condition in conditions]}
+    return {"conditions": list(with_condition(conditions_of(claim), update, now))}
 
 
 def is_used(claim: RawObject, pod: Pod) -> bool:

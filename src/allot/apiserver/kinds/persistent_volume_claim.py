@@ -7,7 +7,14 @@ from typing import Final
 
 from allot.api.raw import RawObject
 from allot.api.volumes import CLASS_ANNOTATION
-from allot.apiserver.defaults.filling import Data, change, fill, make
+from allot.apiserver.defaults.filling import (
+    Data,
+    always_written,
+    change,
+    change_each,
+    fill,
+    make,
+)
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
@@ -20,7 +27,15 @@ from allot.validation.pod_warnings import claim_warnings
 
 def volume_claim_defaults(claim: Data) -> Data:
     claim = change(claim, "spec", lambda spec: fill(spec, volumeMode="Filesystem"))
-    return make(claim, "status", lambda status: fill(status, phase="Pending"))
+    return make(claim, "status", _status_defaults)
+
+
+def _status_defaults(status: Data) -> Data:
+    return change_each(
+        fill(status, phase="Pending"),
+        "conditions",
+        lambda condition: always_written(condition, "lastProbeTime", "lastTransitionTime"),
+    )
 
 
 def _volume_claim_row(claim: RawObject, age: Age) -> list[Cell]:

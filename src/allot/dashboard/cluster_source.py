@@ -20,7 +20,6 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client import resources
 from allot.client.client import Client, without_retries
-from allot.client.cooperative import with_pauses
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import Scope
 from allot.client.resources import Resource
@@ -87,8 +86,11 @@ class ClusterSource(ABC):
     async def _tell_all(self, objects: Snapshot) -> None:
         """Call the handlers for all objects; other tasks run in between."""
         for resource in KINDS:
-            async for obj in with_pauses(objects.of(resource), OBJECTS_AT_ONCE):
-                self._changed(resource, None, obj)
+            known = objects.of(resource)
+            for first in range(0, len(known), OBJECTS_AT_ONCE):
+                for obj in known[first : first + OBJECTS_AT_ONCE]:
+                    self._changed(resource, None, obj)
+                await asyncio.sleep(0)
 
     def _changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
         for handler in self._handlers:

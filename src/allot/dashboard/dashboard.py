@@ -111,7 +111,8 @@ class Dashboard:
                 self._nodes.pop(name, None)
             else:
                 self._nodes[name] = facts
-        self._changed.set()
+        if not self._changed.is_set():
+            self._changed.set()
 
     async def _follow(self) -> None:
         while True:

@@ -22,7 +22,7 @@ from allot.controllers.pool_status import CountedDevice
 from allot.features import FeatureGates
 from allot.questions.device_holders import Holder
 from allot.questions.device_text import used_share
-from allot.questions.devices import DeviceRow, DeviceUse, PoolDevices, model_of
+from allot.questions.devices import FREE_DEVICE, DeviceRow, DeviceUse, PoolDevices, model_of
 from allot.questions.live_pools import POOL_KINDS, LivePools
 
 STATES: Final = tuple(DeviceUse)
@@ -291,6 +291,8 @@ def _common_node(devices: PoolDevices | None) -> str:
 
 def _cell(devices: PoolDevices, counted: CountedDevice, id_: DeviceId) -> Cell:
     state = devices.state(counted, id_)
+    if state is FREE_DEVICE:
+        return _FREE_CELL
     marks = TAINTED if counted.is_tainted else 0
     if not state.holders:
         return _UNHELD[state.use, marks]
@@ -320,3 +322,4 @@ _UNHELD: Final = {
     for marks in (0, TAINTED)
 }
 """Cells of devices without holders, which are equal for many devices."""
+_FREE_CELL: Final = _UNHELD[DeviceUse.FREE, 0]

@@ -54,21 +54,26 @@ class DeviceUsage:
 
     def publish(self, pool: PoolId, slices: Iterable[ResourceSlice]) -> None:
         """The newest slices of a pool are these from now on; none: the pool is gone."""
-        for id_ in self._published.pop(pool, ()):
-            self._count_device(id_, -1)
+        before = self._published.pop(pool, ())
+        self._count_devices(before, -1)
+        for id_ in before:
             del self._devices[id_]
         published: list[DeviceId] = []
         for slice_ in slices:
             spec = slice_.spec
+            place = _Place(pool.driver, spec.node_name or f"pool {pool.pool}")
             for device in spec.devices or ():
                 id_ = DeviceId(pool.driver, pool.pool, device.name)
-                node = spec.node_name or device.node_name or f"pool {pool.pool}"
-                if id_ not in self._devices:  # a name that two slices have counts once
-                    self._devices[id_] = _Place(pool.driver, node), device
-                    self._count_device(id_, 1)
-                    published.append(id_)
+                if id_ in self._devices:
+                    continue  # a name that two slices have counts once
+                where = place
+                if device.node_name and not spec.node_name:
+                    where = _Place(pool.driver, device.node_name)
+                self._devices[id_] = where, device
+                published.append(id_)
         if published:
             self._published[pool] = tuple(published)
+            self._count_devices(published, 1)
 
     def take(self, allocation: AllocationResult) -> None:
         """Devices of this allocation are held from now on."""
@@ -100,11 +105,18 @@ class DeviceUsage:
                 self._count(place, held=sign)
             self._used += self._use_of(id_, device) - before
 
-    def _count_device(self, id_: DeviceId, sign: int) -> None:
-        """A device appears, or disappears, with what claims hold of it."""
-        place, device = self._devices[id_]
-        self._count(place, devices=sign, held=sign if self._holders.get(id_) else 0)
-        self._used += sign * self._use_of(id_, device)
+    def _count_devices(self, ids: Iterable[DeviceId], sign: int) -> None:
+        """Devices appear, or disappear, with what claims hold of them."""
+        counts: dict[_Place, list[int]] = {}
+        for id_ in ids:
+            place, device = self._devices[id_]
+            count = counts.setdefault(place, [0, 0])
+            count[0] += sign
+            if id_ in self._holders:
+                count[1] += sign
+                self._used += sign * self._use_of(id_, device)
+        for place, (devices, held) in counts.items():
+            self._count(place, devices, held)
 
     def _count(self, place: _Place, devices: int = 0, held: int = 0) -> None:
         total, before = self._total.get(place, 0), self._held.get(place, 0)

@@ -180,6 +180,9 @@ class DeviceState(NamedTuple):
     reason: str = ""
 
 
+FREE_DEVICE: Final = DeviceState(DeviceUse.FREE)
+
+
 class PoolDevices:
     """The devices of a pool's newest slices, at one moment."""
 
@@ -216,9 +219,10 @@ class PoolDevices:
             return DeviceState(DeviceUse.UNUSABLE, reason=self._problem)
         if counted.is_tainted:
             return DeviceState(DeviceUse.TAINTED)
-        if lacking := _lacking_counters(counted.device, self._left):
+        device = counted.device
+        if device.consumes_counters and (lacking := _lacking_counters(device, self._left)):
             return DeviceState(DeviceUse.BLOCKED, reason=f"used up: {', '.join(lacking)}")
-        return DeviceState(DeviceUse.FREE)
+        return FREE_DEVICE
 
     def row(self, counted: CountedDevice) -> DeviceRow:
         """All about a device."""

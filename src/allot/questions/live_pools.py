@@ -74,7 +74,7 @@ class LivePools:
             if claim is not None and claim.status.allocation is not None:
                 for result in claim.status.allocation.devices.results:
                     self._outdated[PoolId(result.driver, result.pool)] = None
-        if new is not None:
+        if new is not None and new.status.allocation is not None:
             self.holders.put(new)
         elif old is not None:
             self.holders.remove(old)

@@ -6,6 +6,9 @@ import { stateColor, STATES, STATE_TEXTS } from "../palette.js";
 import { setQuery } from "../routes.js";
 import { counted, duration, number, percent, shortened } from "../units.js";
 
+const MAX_NOTES = 3;
+let areNotesOpen = false; // also after the view is drawn again
+
 export function show(panel, route, app) {
   let state = route.query.get("state") || "";
   if (route.query.get("color")) app.plan.setColoring(route.query.get("color"));
@@ -45,7 +48,7 @@ export function show(panel, route, app) {
         }, swatch(name, stateColor(name)), h("span", { class: "name" }, name), h("span", { class: "count" }, number(counts[name])),
         h("span", { class: "what" }, STATE_TEXTS[name]))))),
       h("p", { class: "dim" }, "Choose a state to light its devices up, a device for its details. Keys: / search, + and − zoom, arrows move."),
-      status.notes.length ? [h("h2", {}, "Notes"), status.notes.map((note) => notice(shortened(note, 600)))] : null);
+      status.notes.length ? [h("h2", {}, "Notes"), notes(status.notes)] : null);
   }
 
   let timer;
@@ -64,6 +67,14 @@ export function show(panel, route, app) {
       clearTimeout(timer);
     },
   };
+}
+
+// The first notes; the rest can be opened.
+function notes(found) {
+  const shown = found.map((note) => notice(shortened(note, 600)));
+  const more = shown.splice(MAX_NOTES);
+  return [shown, more.length ? h("details", { open: areNotesOpen, ontoggle: (event) => { areNotesOpen = event.target.open; } },
+    h("summary", { "data-key": "notes" }, counted(more.length, "more note")), more) : null];
 }
 
 function card(title, value, share, note) {

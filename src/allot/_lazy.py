@@ -1,4 +1,4 @@
-"""Packages whose public names are imported when they are first used (PEP 562).
+"""Packages whose public names are imported when they are first used (PEP 562), and modules that are loaded then.
 
 `import allot` loads this module: it imports nothing itself, not even `typing`.
 """
@@ -27,3 +27,28 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object
         return loaded if module == f"{package}.{name}" else getattr(loaded, other or name)
 
     return __getattr__
+
+
+def load_when_used(name: str) -> None:
+    """Have `import name` cost nothing until one of the module's names is used.
+
+    importlib's LazyLoader does not help here: the second import of a module loads it.
+    """
+    import sys
+    from types import ModuleType
+
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name)
+
+    def load(attribute: str) -> object:
+        from importlib import import_module
+
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        loaded = import_module(name)
+        vars(stand_in).update(vars(loaded))  # for those who have imported it
+        return getattr(loaded, attribute)
+
+    vars(stand_in)["__getattr__"] = load
+    sys.modules[name] = stand_in

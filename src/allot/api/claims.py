@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import field
 
@@ -146,6 +146,10 @@ class AllocationResult(ApiObject, frozen=True):
     devices: DeviceAllocationResult = always(DeviceAllocationResult)
     node_selector: NodeSelector | None = None
     allocation_timestamp: Time | None = None
+
+
+MAX_CONSUMERS: Final = 256
+"""Entries of `status.reservedFor`."""
 
 
 class ResourceClaimConsumerReference(ApiObject, frozen=True):

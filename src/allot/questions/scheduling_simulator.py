@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
-from allot.api.claims import ResourceClaim
+from allot.api.claims import MAX_CONSUMERS, ResourceClaim
 from allot.api.core import Pod
 from allot.backoff import Backoff
 from allot.client import resources
@@ -46,7 +46,6 @@ from allot.scheduler.plugins.dynamic_resources.filter_results import PodDevices
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.pods import PodInfo
-from allot.validation.claim_status import MAX_CONSUMERS
 
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
 

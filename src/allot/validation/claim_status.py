@@ -9,6 +9,7 @@ from typing import Final
 
 from allot.api.base import is_set
 from allot.api.claims import (
+    MAX_CONSUMERS,
     AllocatedDeviceStatus,
     AllocationResult,
     DeviceAllocationConfiguration,
@@ -49,7 +50,6 @@ from allot.validation.node_selector import validate_node_selector
 from allot.validation.resource_claim import RequestNames, validate_references
 from allot.validation.tolerations import validate_toleration
 
-MAX_CONSUMERS: Final = 256
 MAX_ALLOCATED_CONFIGS: Final = 64
 MAX_DEVICE_CONDITIONS: Final = 8
 MAX_INTERFACE_NAME: Final = 256

@@ -101,9 +101,12 @@ def modules_of(*arguments: str) -> list[str]:
                 *("explain", "claim/shared-gpu", "-f", "examples/base/devices.yaml"),
                 *("-f", "examples/base/claims.yaml"),
             ),
-            650,
+            600,
             {
+                "allot.client.client",
                 "allot.client.http",
+                "allot.client.informer",
+                "asyncio.events",
                 "importlib.metadata",
                 "prometheus_client",
                 "urllib.request",

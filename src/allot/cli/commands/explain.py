@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from allot._lazy import load_when_used
 from allot.cli.completers import complete_namespaces, complete_targets
 from allot.cli.gate_options import gate_options
 from allot.cli.source_options import OF_A_CLUSTER, source_options
@@ -83,6 +84,8 @@ def explain(**options: Any) -> int:
     Reads a cluster, for which the right to list is enough, or files such as
     `kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml` prints.
     """
+    # Plugins of the scheduler wait with it; here none of them does, unless a cluster is read.
+    load_when_used("asyncio")
     from allot.cli.explain import explain_object
 
     return explain_object(**options)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from allot.api.times import written_time
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.event_recorder import EventRecorder
 from allot.client.events import NORMAL, WARNING, ObjectReference
 from allot.client.options import PatchType
 from allot.client.resources import PODS
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
+    from allot.client.event_recorder import EventRecorder
 
 log = logging.getLogger(__name__)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import PODS
 from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
@@ -12,6 +11,9 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import BindPlugin
 from allot.scheduler.framework.status import SUCCESS, Status, failed
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 
 class DefaultBinder(BindPlugin):

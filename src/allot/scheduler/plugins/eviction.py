@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from allot.api.times import written_time
 from allot.client import resources
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.options import PatchType
 from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 
 class Evictor:

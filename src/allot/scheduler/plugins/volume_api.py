@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from allot.api.raw import RawObject
 from allot.client import resources
-from allot.client.client import Client
-from allot.client.informer import InformerFactory
 from allot.scheduler.framework.concurrency_limit import released_slot
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
+    from allot.client.informer import InformerFactory
 
 
 class InformedVolumeApi:

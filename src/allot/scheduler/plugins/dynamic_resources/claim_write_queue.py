@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.scheduler.state.claim_tracker import version_of
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 ATTEMPTS: Final = 8
 CONFLICT_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1.0)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from allot.api.base import replace
 from allot.api.claims import (
+    MAX_CONSUMERS,
     AllocationResult,
     ResourceClaim,
     ResourceClaimConsumerReference,
@@ -18,7 +20,6 @@ from allot.api.claims import (
 )
 from allot.api.identities import DeviceId
 from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
@@ -28,8 +29,10 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
 )
 from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.state.pods import PodInfo
-from allot.validation.claim_status import MAX_CONSUMERS, STATUS
-from allot.validation.fields import too_many
+from allot.validation.fields import FieldPath, too_many
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 
 def consumer_reference(pod: PodInfo) -> ResourceClaimConsumerReference:
@@ -146,11 +149,10 @@ class _Reservation:
         if self.found_reserved:
             return current
         number = len(current.status.reserved_for) + 1
-        if (
-            number > MAX_CONSUMERS
-        ):  # what the server would say, without costing others their reservations
+        if number > MAX_CONSUMERS:
+            # What the server would say, without costing others their reservations.
             refusal = f'ResourceClaim.resource.k8s.io "{current.metadata.name}" is invalid'
-            limit = too_many(STATUS / "reservedFor", number, MAX_CONSUMERS)
+            limit = too_many(FieldPath("status") / "reservedFor", number, MAX_CONSUMERS)
             raise ClaimChangedError(f"{self.doing}: {refusal}: {limit}")
         protected = current if allocation is None else with_finalizer(current)
         return reserved(protected, self._pod, allocation, self._now)

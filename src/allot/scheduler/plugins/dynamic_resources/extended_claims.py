@@ -16,12 +16,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from allot.api.base import replace
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.core import ContainerExtendedResourceRequest
-from allot.client.client import Client
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import DeleteOptions
 from allot.client.resources import PODS, RESOURCE_CLAIMS
@@ -40,6 +39,9 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.extended_resource_classes import ResourceClasses
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.client.client import Client
 
 log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from allot.api import claims
 from allot.api.resource import MAX_RESULTS
 from allot.apiserver.http.openapi.descriptions import field_description
 from allot.apiserver.schemas.structs import types_in, versions
@@ -99,7 +100,7 @@ LIMITS: Final[dict[str, dict[str, list[int]]]] = {
         "partitionSummary": [pool_status_request.MAX_SUMMARIES],
         "validationError": [pool_status_request.MAX_VALIDATION_ERROR],
     },
-    "ResourceClaimStatus": {"reservedFor": [claim_status.MAX_CONSUMERS]},
+    "ResourceClaimStatus": {"reservedFor": [claims.MAX_CONSUMERS]},
     "ResourcePool": {"name": [POOL_NAME_LENGTH]},
     "ResourcePoolStatusRequestStatus": {
         "conditions": [pool_status_request.MAX_CONDITIONS],

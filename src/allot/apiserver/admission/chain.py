@@ -164,6 +164,8 @@ class Mutated(NamedTuple):
 
     object: Any
     warnings: tuple[str, ...] = ()
+    by_users: bool = False
+    """Whether policies or webhooks changed it: it may be much larger than the request."""
 
 
 CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]
@@ -220,10 +222,10 @@ class Admission:
             return Mutated(attributes.new, first.warnings)
         changed = await self._admit(attributes._replace(new=first.object))
         if not first.needs_second_round:
-            return Mutated(changed.new, first.warnings)
+            return Mutated(changed.new, first.warnings, by_users=True)
         second = await self._dynamic.mutate_again(changed, first)
         new = changed.new if second.object is None else second.object
-        return Mutated(new, (*first.warnings, *second.warnings))
+        return Mutated(new, (*first.warnings, *second.warnings), by_users=True)
 
     async def _admit(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
         if attributes.operation == "delete":

@@ -16,7 +16,7 @@ from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Mutated
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
@@ -133,15 +133,18 @@ class ObjectStore:
             request = self._request(info, namespace, home)
             proposed: Any = obj
             told: tuple[str, ...] = ()
+            size = info.size
             if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
-                proposed, told = await self._admission.mutate(attributes)
-            if info.size <= LARGE:
+                mutated = await self._admission.mutate(attributes)
+                proposed, told = mutated.object, mutated.warnings
+                size = _size_after(mutated, size)
+            if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
             else:
                 new, warnings = await self._workers.run(
-                    info.size, partial(self._prepared, resource, proposed, request)
+                    size, partial(self._prepared, resource, proposed, request)
                 )
             metadata = replace(
                 new.metadata,
@@ -342,6 +345,7 @@ class ObjectStore:
             return await self._workers.run(size, lambda: complete(update.propose(old, request)))
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
         mutated = await self._admission.mutate(attributes._replace(new=proposed))
+        size = _size_after(mutated, size)
         new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
         return new, [*mutated.warnings, *warnings]
 
@@ -444,3 +448,8 @@ def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:
         return new
     unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
     return unchanged if unchanged == old else new
+
+
+def _size_after(mutated: Mutated, size: int) -> int:
+    """The size of the work on an object: on one that policies or webhooks changed, never on the event loop."""
+    return max(size, LARGE + 1) if mutated.by_users else size

@@ -20,7 +20,9 @@ from allot.apiserver.dynamic_admission.webhook_client import TlsContexts
 from allot.apiserver.dynamic_admission.webhook_responses import read_review
 from allot.apiserver.dynamic_admission.webhooks import Webhook
 from allot.apiserver.pacing import Pacer, Workers
+from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.patches.json_patches import MAX_OPERATIONS, _Editor
+from allot.testing.servers import LocalServer
 from tests.conformance.admission_cases import policy
 from tests.conformance.admission_webhook import make_certificates
 
@@ -167,3 +169,39 @@ def test_an_answer_with_too_many_values_is_refused() -> None:
 
     with pytest.raises(webhook_client.WebhookCallError, match="more than 150000 values"):
         read_review(answer)
+
+
+def test_what_a_policy_changed_is_validated_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be far larger than the request."""
+    threads: dict[str, int] = {}
+    prepare = ObjectStore._prepared
+
+    def noticing(self: ObjectStore, resource: Any, obj: Any, request: Any) -> Any:
+        threads[obj.metadata.name] = threading.get_ident()
+        return prepare(self, resource, obj, request)
+
+    monkeypatch.setattr(ObjectStore, "_prepared", noticing)
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    expression = '[JSONPatch{op: "add", path: "/data/b", value: "c"}]'
+    conditions = [{"name": "c", "expression": "object.metadata.name == 'changed'"}]
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": ["configmaps"]}]},
+        "matchConditions": conditions,
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    }
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolic"
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(f"{path}ies", {"metadata": {"name": "p"}, "spec": spec})
+            bound = {"metadata": {"name": "p"}, "spec": {"policyName": "p"}}
+            await server.post(f"{path}ybindings", bound)
+            for name in ("left-alone", "changed"):
+                made = {"metadata": {"name": name}, "data": {"a": "b"}}
+                await server.post("/api/v1/namespaces/default/configmaps", made)
+
+    asyncio.run(run())
+    assert threads["left-alone"] == threading.get_ident()
+    assert threads["changed"] != threading.get_ident()

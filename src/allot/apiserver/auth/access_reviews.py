@@ -23,6 +23,8 @@ from allot.validation.fields import invalid as invalid_field
 SPEC: Final = FieldPath("spec")
 ONE_OF: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 
+MAX_RULES: Final = 5_000
+"""Rules in the answer to a SelfSubjectRulesReview; with more of them it is incomplete."""
 NODES_HAVE_NO_RULES: Final = "node authorizer does not support user rule resolution"
 
 Document = dict[str, Any]
@@ -79,14 +81,18 @@ class AccessReviews:
         if not namespace:
             raise bad_request("no namespace on request")
         self._policies.catch_up()
-        rules, missing = self._policies.index.rules_for(user, namespace)
+        rules, missing = self._policies.index.rules_for(user, namespace, MAX_RULES + 1)
+        is_cut = len(rules) + len(missing) > MAX_RULES
+        rules = rules[:MAX_RULES]
         status: Document = {
             "resourceRules": [rule.to_document() for rule in rules if rule.resources],
             "nonResourceRules": [rule.to_document() for rule in rules if rule.non_resource_urls],
-            "incomplete": False,
+            "incomplete": is_cut,
         }
         if node_of(user) is not None:
             status |= {"incomplete": True, "evaluationError": NODES_HAVE_NO_RULES}
+        elif is_cut:
+            status["evaluationError"] = f"the user has more than {MAX_RULES} rules"
         elif missing:
             status["evaluationError"] = listed([role.not_found for role in missing])
         return {**_reviewed(review, status), "spec": {}}

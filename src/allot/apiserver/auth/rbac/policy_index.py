@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from allot.apiserver.auth.authentication import SERVICE_ACCOUNT_PREFIX, User
@@ -181,11 +181,13 @@ class PolicyIndex:
                 found.setdefault(name, (subject, binding))
         return [found[name] for name in sorted(found)]
 
-    def rules_for(self, user: User, namespace: str) -> tuple[list[PolicyRule], list[RoleRef]]:
-        """The rules that apply to a user in a namespace, and the bound roles that do not exist."""
+    def rules_for(
+        self, user: User, namespace: str, limit: int | None = None
+    ) -> tuple[list[PolicyRule], list[RoleRef]]:
+        """The first rules that apply to a user in a namespace, and the bound roles that do not exist."""
         rules: list[PolicyRule] = []
         missing: list[RoleRef] = []
-        for grant in self.grants(user, namespace):
+        for grant in islice(self.grants(user, namespace), limit):
             if isinstance(grant, Grant):
                 rules.append(grant.rule)
             else:

@@ -49,13 +49,29 @@ SLOW_START: Final = 3
 """A machine on which an empty cluster takes long to start is given so many times that long."""
 CLEAN_UP_SECONDS: Final = 180.0
 DELETED_KINDS: Final = (
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "MutatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "CustomResourceDefinition",
+    "DeviceTaintRule",
+    "CronJob",
+    "Job",
     "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "HorizontalPodAutoscaler",
+    "PodDisruptionBudget",
+    "ResourceQuota",
     "Pod",
     "ResourceClaim",
     "ResourceClaimTemplate",
     "ResourcePoolStatusRequest",
     "ConfigMap",
 )
+"""Deleted after each attack, those that create or refuse others first."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +422,7 @@ def _is_left(client: RestClient, path: str) -> bool:
         joined += "fieldSelector=metadata.name!=kube-root-ca.crt&"
     try:
         listed = client.request("GET", f"{joined}limit=1")
-        if listed.code == 200 and not listed.body["items"]:
+        if listed.code == 404 or (listed.code == 200 and not listed.body["items"]):
             return False
         client.request("DELETE", f"{joined}gracePeriodSeconds=0")
     except CONNECTION_ERRORS:

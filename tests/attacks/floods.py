@@ -33,6 +33,8 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 CONFIG_MAPS: Final = collection("ConfigMap")
 PODS: Final = collection("Pod")
@@ -98,12 +100,22 @@ class Socket:
         await self.send(self.head(method, path, len(body), content_type, accept) + body)
         return await self.answer()
 
+    async def told(
+        self, method: str, path: str, body: bytes = b"", content_type: str = JSON
+    ) -> Any:
+        """What the answer says."""
+        await self.send(self.head(method, path, len(body), content_type, JSON) + body)
+        await self.answer()
+        return json.loads(self.content)
+
     async def answer(self) -> str:
         """Its code; the rest is counted."""
         status, *lines = (await self._reader.readuntil(b"\r\n\r\n"))[:-4].lower().split(b"\r\n")
         headers = dict(line.split(b": ", 1) for line in lines)
         length = int(headers.get(b"content-length", b"0"))
-        await self._reader.readexactly(length)
+        self.content = await self._reader.readexactly(length)
+        if headers.get(b"transfer-encoding") == b"chunked":
+            length = await self._read_chunks()
         flood = self._flood
         flood.longest_answer = max(flood.longest_answer, length)
         flood.most_headers = max(flood.most_headers, len(lines))
@@ -111,13 +123,22 @@ class Socket:
         flood.codes[code] += 1
         return code
 
+    async def _read_chunks(self) -> int:
+        """How many bytes there were."""
+        total = 0
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            await self._reader.readexactly(size + 2)
+            total += size
+        await self._reader.readuntil(b"\r\n")
+        return total
+
     async def read_all(self) -> None:
         """Until the server ends it."""
         while await self._reader.read(65536):
             pass
 
 
-async def _together(flood: Flood, works: Iterable[Awaitable[None]]) -> None:
+async def together(flood: Flood, works: Iterable[Awaitable[None]]) -> None:
     """All at once; broken connections are counted. Ends when the flood is to stop."""
 
     async def one(work: Awaitable[None]) -> None:
@@ -150,7 +171,7 @@ def creating(manifests: list[Manifest], connections: int = 4) -> Run:
                     while await client.ask("POST", collection_of(manifest), body) == "429":
                         await asyncio.sleep(0.5)
 
-        await _together(flood, (work() for _ in range(connections)))
+        await together(flood, (work() for _ in range(connections)))
 
     return run
 
@@ -168,7 +189,7 @@ def pool_status(requests: int = 60, limit: int = 1000) -> Run:
                     body = json.dumps(asked).encode()
                     await client.ask("POST", collection_of(asked), body)
 
-        await _together(flood, (work() for _ in range(4)))
+        await together(flood, (work() for _ in range(4)))
 
     return run
 
@@ -190,13 +211,13 @@ def watches(number: int = 1000) -> Run:
 
         async def change() -> None:
             async with Socket(flood) as client:
-                await client.ask("POST", PODS, _encoded(pod("watched", "no-such-claim")))
+                await client.ask("POST", PODS, encoded(pod("watched", "no-such-claim")))
                 for turn in count():
                     changed = {"metadata": {"annotations": {"turn": str(turn)}}}
-                    await client.ask("PATCH", f"{PODS}/watched", _encoded(changed), MERGE_PATCH)
+                    await client.ask("PATCH", f"{PODS}/watched", encoded(changed), MERGE_PATCH)
                     await asyncio.sleep(0.5)
 
-        await _together(flood, [change(), *(work() for _ in range(number))])
+        await together(flood, [change(), *(work() for _ in range(number))])
 
     return run
 
@@ -216,7 +237,7 @@ def anonymous_bodies(number: int = 200, size: int = MAX_BODY) -> Run:
                 await client.ask("POST", "/x", body)
 
         while not flood.stopping.is_set():
-            await _together(flood, (work() for _ in range(number)))
+            await together(flood, (work() for _ in range(number)))
 
     return run
 
@@ -233,7 +254,7 @@ def half_bodies(number: int = 200, size: int = MAX_BODY) -> Run:
                 await client.read_all()
                 flood.codes["hung up"] += 1
 
-        await _together(flood, (work(index) for index in range(number)))
+        await together(flood, (work(index) for index in range(number)))
 
     return run
 
@@ -256,7 +277,7 @@ def idle_connections(number: int = 400) -> Run:
                     await client.read_all()
             flood.codes["hung up"] += 1
 
-        await _together(flood, (work(index) for index in range(number)))
+        await together(flood, (work(index) for index in range(number)))
 
     return run
 
@@ -275,9 +296,9 @@ def large_maps(number: int = 40) -> Run:
         async with Socket(flood) as client:
             for index in range(number):
                 data = {f"k{key}": value for key in range(10)}
-                await client.ask("POST", CONFIG_MAPS, _encoded(config_map(f"large-{index}", data)))
+                await client.ask("POST", CONFIG_MAPS, encoded(config_map(f"large-{index}", data)))
         table = "application/json;as=Table;v=v1;g=meta.k8s.io"
-        await _together(flood, (list_all(accept) for accept in (YAML, JSON, table)))
+        await together(flood, (list_all(accept) for accept in (YAML, JSON, table)))
 
     return run
 
@@ -299,14 +320,14 @@ def repeated(*requests: tuple[str, str, Callable[[], bytes], str]) -> Run:
                 flood.codes["hung up"] += 1
                 await asyncio.sleep(0.1)
 
-        await _together(flood, (work(m, p, make(), t) for m, p, make, t in requests))
+        await together(flood, (work(m, p, make(), t) for m, p, make, t in requests))
 
     return run
 
 
 def unknown_fields(number: int = 20_000) -> bytes:
     """A merge patch with so many fields that do not exist."""
-    return _encoded({"spec": {f"unknown{index}": index for index in range(number)}})
+    return encoded({"spec": {f"unknown{index}": index for index in range(number)}})
 
 
 def copies(steps: int = 40) -> bytes:
@@ -316,11 +337,11 @@ def copies(steps: int = 40) -> bytes:
         {"op": "copy", "from": "/metadata", "path": f"/metadata/annotations{index}"}
         for index in range(steps)
     ]
-    return _encoded(start + doubled)
+    return encoded(start + doubled)
 
 
 def many_operations(number: int = 9_000) -> bytes:
-    return _encoded(
+    return encoded(
         [{"op": "add", "path": f"/data/k{index}", "value": "v"} for index in range(number)]
     )
 
@@ -329,7 +350,7 @@ def strategic_lists(number: int = 5_000) -> bytes:
     """A strategic merge patch of a list whose elements are found by their key."""
     tolerations = [{"key": f"k{index}", "operator": "Exists"} for index in range(number)]
     containers = [{"name": f"c{index}", "image": "i"} for index in range(number)]
-    return _encoded({"spec": {"tolerations": tolerations, "containers": containers}})
+    return encoded({"spec": {"tolerations": tolerations, "containers": containers}})
 
 
 def large_yaml(size: int = MAX_BODY) -> bytes:
@@ -358,23 +379,23 @@ def anchors(levels: int = 30) -> bytes:
 
 def bad_labels(number: int = 30_000) -> bytes:
     labels = {f"not/a/label/{index}": "no value!" for index in range(number)}
-    return _encoded({"metadata": {"name": "labels", "labels": labels}})
+    return encoded({"metadata": {"name": "labels", "labels": labels}})
 
 
 def many_annotations(number: int = 20_000) -> bytes:
     annotations = {f"example.com/a{index}": "x" for index in range(number)}
-    return _encoded({"metadata": {"name": "annotations", "annotations": annotations}})
+    return encoded({"metadata": {"name": "annotations", "annotations": annotations}})
 
 
-def _encoded(body: Any) -> bytes:
+def encoded(body: Any) -> bytes:
     return json.dumps(body).encode()
 
 
 def patch_monsters() -> Run:
     target, patched = f"{CONFIG_MAPS}/patched", f"{PODS}/patched"
     return repeated(
-        ("POST", CONFIG_MAPS, lambda: _encoded(config_map("patched", {"a": "b"})), JSON),
-        ("POST", PODS, lambda: _encoded(pod("patched", "no-such-claim")), JSON),
+        ("POST", CONFIG_MAPS, lambda: encoded(config_map("patched", {"a": "b"})), JSON),
+        ("POST", PODS, lambda: encoded(pod("patched", "no-such-claim")), JSON),
         ("PATCH", patched, unknown_fields, MERGE_PATCH),
         ("PATCH", target, copies, JSON_PATCH),
         ("PATCH", target, many_operations, JSON_PATCH),
@@ -393,7 +414,7 @@ def label_monsters() -> Run:
     return repeated(
         ("POST", CONFIG_MAPS, bad_labels, JSON),
         ("POST", CONFIG_MAPS, many_annotations, JSON),
-        ("POST", CONFIG_MAPS, lambda: _encoded(_many_keys()), JSON),
+        ("POST", CONFIG_MAPS, lambda: encoded(_many_keys()), JSON),
     )
 
 

@@ -12,15 +12,38 @@ CLASS: Final = "bomb"
 NODE: Final = "ordinary-0"
 """One of the nodes on which ordinary pods run."""
 RESOURCE: Final = "resource.k8s.io/v1"
+_NAMESPACE: Final = "/namespaces/default"
+_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 _COLLECTIONS: Final = {
-    "ConfigMap": "/api/v1/namespaces/default/configmaps",
-    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "ConfigMap": f"/api/v1{_NAMESPACE}/configmaps",
+    "CronJob": f"/apis/batch/v1{_NAMESPACE}/cronjobs",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "DaemonSet": f"/apis/apps/v1{_NAMESPACE}/daemonsets",
+    "Deployment": f"/apis/apps/v1{_NAMESPACE}/deployments",
     "DeviceClass": f"/apis/{RESOURCE}/deviceclasses",
-    "Pod": "/api/v1/namespaces/default/pods",
-    "ResourceClaim": f"/apis/{RESOURCE}/namespaces/default/resourceclaims",
-    "ResourceClaimTemplate": f"/apis/{RESOURCE}/namespaces/default/resourceclaimtemplates",
+    "DeviceTaintRule": "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+    "Event": f"/api/v1{_NAMESPACE}/events",
+    "HorizontalPodAutoscaler": f"/apis/autoscaling/v2{_NAMESPACE}/horizontalpodautoscalers",
+    "Job": f"/apis/batch/v1{_NAMESPACE}/jobs",
+    "MutatingAdmissionPolicy": f"{_ADMISSION}/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": f"{_ADMISSION}/mutatingadmissionpolicybindings",
+    "MutatingWebhookConfiguration": f"{_ADMISSION}/mutatingwebhookconfigurations",
+    "Namespace": "/api/v1/namespaces",
+    "Pod": f"/api/v1{_NAMESPACE}/pods",
+    "PodDisruptionBudget": f"/apis/policy/v1{_NAMESPACE}/poddisruptionbudgets",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "ReplicaSet": f"/apis/apps/v1{_NAMESPACE}/replicasets",
+    "ResourceClaim": f"/apis/{RESOURCE}{_NAMESPACE}/resourceclaims",
+    "ResourceClaimTemplate": f"/apis/{RESOURCE}{_NAMESPACE}/resourceclaimtemplates",
     "ResourcePoolStatusRequest": "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests",
+    "ResourceQuota": f"/api/v1{_NAMESPACE}/resourcequotas",
     "ResourceSlice": f"/apis/{RESOURCE}/resourceslices",
+    "StatefulSet": f"/apis/apps/v1{_NAMESPACE}/statefulsets",
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
+    "ValidatingWebhookConfiguration": f"{_ADMISSION}/validatingwebhookconfigurations",
 }
 
 

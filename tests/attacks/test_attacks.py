@@ -15,6 +15,7 @@ import pytest
 from tests.attacks.attack import HEADER, Figures, run_attack
 from tests.attacks.attack_list import ATTACKS, REPRESENTATIVE
 from tests.attacks.clusters import KUBERNETES, made_cluster
+from tests.attacks.further_attacks import FURTHER
 from tests.contract.conftest import NO_ETCD
 from tests.contract.etcd_server import find_etcd
 
@@ -29,7 +30,7 @@ pytestmark = [
 
 def _attacked(shape: str, name: str, directory: Path) -> None:
     with made_cluster(shape, directory / "cluster") as cluster:
-        figures = run_attack(cluster, shape, ATTACKS[name]())
+        figures = run_attack(cluster, shape, {**ATTACKS, **FURTHER}[name]())
     _report(figures)
     assert not figures.problems, "\n".join(figures.problems)
 
@@ -43,6 +44,11 @@ def _report(figures: Figures) -> None:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_on_two_processes(name: str, tmp_path: Path) -> None:
+    _attacked("up", name, tmp_path)
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_on_two_processes(name: str, tmp_path: Path) -> None:
     _attacked("up", name, tmp_path)
 
 

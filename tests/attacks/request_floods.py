@@ -72,7 +72,7 @@ def applied(managers: int = 60, keys: int = 3_000) -> Run:
             fields: Any = {}
             for _ in range(300):
                 fields = {"f:a": fields, 'k:{"name":"x"}': {}, ".": {}}
-            wide = {f"f:k{number}": {} for number in range(20_000)}
+            wide: Manifest = {f"f:k{number}": {} for number in range(20_000)}
             for turn in count():
                 forging = [
                     {

@@ -18,7 +18,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
-from allot.allocation import Explanation, StepBudget, Wording, explain, proposals
+from allot.allocation import Explanation, Proposals, StepBudget, Wording, explain, proposals
 from allot.allocation.explain.changes import AnyChange, ReleaseClaim
 from allot.allocation.explain.phrases import sentence
 from allot.allocation.problem import AllocationProblem
@@ -247,7 +247,7 @@ class FailureReasons:
         return known
 
     def _nearest(self, rejection: UnschedulablePod, key: _EquivalenceKey) -> _Known:
-        profile, pod, decision = rejection
+        profile, _, decision = rejection
         claim_filter = profile.plugin(NAME)
         assert isinstance(claim_filter, ClaimFilter)
         names = self._nodes_to_explain(claim_filter, decision)
@@ -288,17 +288,34 @@ class FailureReasons:
                 deadline=deadline,
                 at_most=MAX_PROPOSALS,
             )
-            others = [node for name in names if (node := self._cluster.node(name)) is not None]
-
-            def is_refused(node: NodeInfo) -> bool:
-                return any(True for _ in other_rejections(profile, decision.state, pod, node))
-
-            with suppress(DeadlineExceededError):  # what was not checked is not proposed
-                for each in helpful:
-                    state = decision.state
-                    if not fails_elsewhere(claim_filter, state, others, each, is_refused, deadline):
-                        checked.append(each.change)
+            checked = self._without_errors(rejection, claim_filter, names, helpful)
         return _Known(nearest, tuple(checked), key.claims, equivalence_key)
+
+    def _without_errors(
+        self,
+        rejection: UnschedulablePod,
+        claim_filter: ClaimFilter,
+        names: list[str],
+        helpful: Proposals,
+    ) -> list[AnyChange]:
+        """The changes that end in an error on none of these nodes, as far as there is time to check them."""
+        profile, pod, decision = rejection
+        nodes = [node for name in names if (node := self._cluster.node(name)) is not None]
+        deadline = deadline_of(within(MAX_HELP_SECONDS, self._cpu_clock)())
+
+        def is_refused(node: NodeInfo) -> bool:
+            return any(True for _ in other_rejections(profile, decision.state, pod, node))
+
+        checked: list[AnyChange] = []
+        with suppress(DeadlineExceededError):  # what was not checked is not proposed
+            checked.extend(
+                each.change
+                for each in helpful
+                if not fails_elsewhere(
+                    claim_filter, decision.state, nodes, each, is_refused, deadline
+                )
+            )
+        return checked
 
     def _nodes_to_explain(self, claim_filter: ClaimFilter, decision: NoNode) -> list[str]:
         """Some nodes that lack devices, one of each equivalence class that is found quickly."""

@@ -29,6 +29,7 @@ from allot.allocation.explain import changes
 from allot.api.claims import (
     CapacityRequirements,
     DeviceConstraint,
+    DeviceDerivedAttribute,
     DeviceRequest,
     DeviceSubRequest,
     ExactDeviceRequest,
@@ -252,6 +253,9 @@ def changed_spec(spec: Spec, change: Any) -> Spec:
             return replace(spec, tolerations=(*spec.tolerations, more))
         case changes.AddTolerations():
             return replace(spec, tolerations=(*spec.tolerations, *tolerations_of(change)))
+        case changes.DerivedLikewise():
+            likewise = DeviceDerivedAttribute(change.attribute, change.expression)
+            return replace(spec, derived_attributes=(*spec.derived_attributes, likewise))
         case changes.ConvertedAttribute():
             derived = tuple(
                 replace(each, expression=change.expression)

@@ -182,6 +182,21 @@ HELD = allocated(my_claim(a_request_manifest("gpu"), name="other"), **SHARE)
             [
                 slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
                 my_claim(
+                    a_request_manifest("a", derivedAttributes=derives("example.com/x", "1")),
+                    a_request_manifest("b"),
+                    constraints=[{"matchAttribute": "example.com/x"}],
+                ),
+            ],
+            [
+                f"{MINE}, request b: derive example.com/x as request a does",
+                f"{MINE}: do not require example.com/x to match (constraint #0)",
+            ],
+            id="only-one-side-derives",
+        ),
+        pytest.param(
+            [
+                slice_of("node-1", a_gpu("gpu-0"), a_gpu("gpu-1")),
+                my_claim(
                     a_request_manifest("a", derivedAttributes=derives("x", "1")),
                     a_request_manifest("b", derivedAttributes=derives("x", "'1'")),
                     constraints=[{"matchAttribute": "x"}],

@@ -41,6 +41,7 @@ from allot.allocation.explain.device_changes import (
 from allot.allocation.explain.expression_changes import (
     with_conversion,
     with_other_attribute,
+    with_same_derivation,
     without_selector,
 )
 from allot.allocation.explain.subproblems import claim_of, members_of, request_name, restricted
@@ -71,6 +72,7 @@ def candidate_changes(
                 yield from with_less_capacity(place, spec, put, view, problem, scope, meter)
                 yield from with_other_capacity_name(place, spec, put, scope)
                 yield from with_other_attribute(place, spec, put, problem, scope)
+                yield from with_same_derivation(place, spec, put, claim, scope)
                 yield from with_conversion(place, spec, put, scope)
                 yield from without_selector(place, spec, put)
                 yield from with_tolerations(place, spec, put, view, meter)

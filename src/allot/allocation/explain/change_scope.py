@@ -79,6 +79,13 @@ class ChangeScope:
             (each.claim, each.constraint) == (claim, index) for each in self.conflict.constraints
         )
 
+    def lacking_attributes(self, place: Place) -> Iterator[str]:
+        """The attributes of constraints in the conflict that no device of a request or alternative has."""
+        for each in self.conflict.constraints if self.conflict is not None else ():
+            for side in each.sides:
+                if (each.claim, side.request) == place and side.without and not side.values:
+                    yield each.attribute
+
     def has_different_types(self, claim: str, attribute: str) -> bool:
         """Whether the values that a matchAttribute in the conflict compares have different types."""
         for each in self.conflict.constraints if self.conflict is not None else ():

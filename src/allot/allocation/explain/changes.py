@@ -66,6 +66,17 @@ class ConvertedAttribute(ProposedChange, frozen=True):
     """The expression with the conversion."""
 
 
+class DerivedLikewise(ProposedChange, frozen=True):
+    """A request derives an attribute with the expression of another request of the claim."""
+
+    claim: str = always(str)
+    request: str = always(str)
+    attribute: str = always(str)
+    like: str = always(str)
+    """The other request."""
+    expression: str = always(str)
+
+
 class WithoutRequest(ProposedChange, frozen=True):
     """A claim does without a request; one that has no other is removed."""
 
@@ -185,6 +196,7 @@ AnyChange = (
     | LessCapacity
     | OtherCapacityName
     | ConvertedAttribute
+    | DerivedLikewise
     | WithoutRequest
     | OtherConstraintAttribute
     | WithoutConstraint

@@ -18,11 +18,13 @@ from allot.allocation.explain.change_scope import (
 )
 from allot.allocation.explain.changes import (
     ConvertedAttribute,
+    DerivedLikewise,
     OtherAttribute,
     WithoutSelector,
 )
 from allot.allocation.explain.reasons import ExpressionFailed
 from allot.allocation.problem import AllocationProblem
+from allot.api.claims import ResourceClaim
 from allot.api.resource import CELDeviceSelector, DeviceSelector
 
 _CONVERSIONS: Final = ("string", "int")
@@ -119,6 +121,28 @@ def _with_selector(
 ) -> tuple[DeviceSelector, ...]:
     selector = DeviceSelector(CELDeviceSelector(expression))
     return (*selectors[:index], selector, *selectors[index + 1 :])
+
+
+def with_same_derivation(
+    place: Place, spec: Spec, put: PutSpec, claim: ResourceClaim, scope: ChangeScope
+) -> Candidates:
+    """An attribute derived as another request does it, where a constraint finds none."""
+    own = {each.name for each in spec.derived_attributes}
+    for attribute in scope.lacking_attributes(place):
+        if attribute in own:
+            continue
+        for request in claim.spec.devices.requests:
+            specs = (request.exactly,) if request.exactly is not None else request.first_available
+            for other in specs:
+                for derived in other.derived_attributes:
+                    if derived.name == attribute:
+                        likewise = DerivedLikewise(
+                            *place, attribute, request.name, derived.expression
+                        )
+                        more = (*spec.derived_attributes, derived)
+                        changed = put(replace(spec, derived_attributes=more))
+                        subject = (DerivedLikewise, place, attribute)
+                        yield subject, Candidate(1, likewise, changed)
 
 
 # --- types ---

@@ -307,6 +307,8 @@ class Wording:
             case changes.ConvertedAttribute(claim, request, attribute, function):
                 where = self._where(claim, request)
                 return f"{where}: convert derived attribute {attribute} with {function}()"
+            case changes.DerivedLikewise(claim, request, attribute, like):
+                return f"{self._where(claim, request)}: derive {attribute} as request {like} does"
             case changes.WithoutRequest(claim, request, is_whole_claim):
                 if is_whole_claim:
                     return f"do without {self.claim(claim)}"

@@ -78,7 +78,8 @@ def test_answers_of_a_webhook_are_checked_as_by_kubernetes(path: str) -> None:
 
 
 _STORAGE_ERROR = re.compile(
-    r"(Internal error occurred: StorageError: .* AdditionalErrorMsg: )?"
+    r"((Internal error occurred|failed to read one or more \S+ from the storage): "
+    r"StorageError: .* AdditionalErrorMsg: )?"
     r"object not decodable revision=\d+: "
 )
 

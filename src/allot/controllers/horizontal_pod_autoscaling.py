@@ -102,7 +102,7 @@ class HorizontalPodAutoscalerController(QueueController[ObjectKey]):
         decision = decide(autoscaler, current)
         conditions = conditions_of(autoscaler)
         status: dict[str, Any] = {
-            "currentReplicas": scale.get("status", "replicas", default=0),
+            "currentReplicas": current,
             "desiredReplicas": decision.replicas,
             "observedGeneration": autoscaler.metadata.generation or None,
         }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from allot.apiserver.http import list_options
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.object_bodies import ObjectBodies
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
@@ -173,6 +174,30 @@ def test_long_pages_are_made_in_threads(
     async def run() -> None:
         async with LocalServer() as server:
             assert (await server.ask(method, path)).code == (200 if method == "GET" else 405)
+
+    asyncio.run(run())
+    assert [thread != threading.get_ident() for thread in threads] == [in_thread]
+
+
+@pytest.mark.parametrize(("terms", "in_thread"), [(10, False), (1_000, True)])
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+def test_long_selectors_are_parsed_in_a_thread(
+    verb: str, terms: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    plain = list_options.parse_label_selector
+
+    def noticing(text: str) -> Any:
+        threads.append(threading.get_ident())
+        return plain(text)
+
+    monkeypatch.setattr(list_options, "parse_label_selector", noticing)
+    selector = ",".join(f"a{number}=b" for number in range(terms))
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            answer = await server.ask(verb, MAPS, query={"labelSelector": selector})
+            assert answer.code == 200
 
     asyncio.run(run())
     assert [thread != threading.get_ident() for thread in threads] == [in_thread]

@@ -15,7 +15,7 @@ from allot.apiserver.auth.access_reviews import AccessReviews
 from allot.apiserver.http.component_statuses import ComponentStatuses
 from allot.apiserver.http.flow_control import seats_for
 from allot.apiserver.http.list_bodies import list_response
-from allot.apiserver.http.list_options import check_list_options, list_options, selection_for
+from allot.apiserver.http.list_options import check_list_options, list_options, read_selection
 from allot.apiserver.http.negotiation import (
     JSON,
     LIST_TRANSFORMS,
@@ -140,7 +140,7 @@ class Handlers:
                 stored = await self._reader.get(target.resource, key, version)
                 return await answer.one(200, stored)
             case "list":
-                selection = selection_for(request, target)
+                selection = await read_selection(request, target, self._workers)
                 listing = await self._reader.list(selection, list_options(request))
                 return await answer.listed(listing.objects, listing.meta)
             case "create":
@@ -156,7 +156,7 @@ class Handlers:
                     return await answer.formatted(json_response(200, _deleted(target, written)))
                 return await answer.written(200, written)
             case _:
-                selection = selection_for(request, target)
+                selection = await read_selection(request, target, self._workers)
                 listing = await self._writes.delete_collection(request, target, selection)
                 return await answer.listed(listing.objects, listing.meta)
 
@@ -186,7 +186,7 @@ class Handlers:
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
         accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
-        selection = selection_for(request, target)
+        selection = await read_selection(request, target, self._workers)
         options = watch_options(request)
         renderer = self._renderer(request, target, accepted)
         cache = self._caches.of(target.resource)

@@ -7,6 +7,7 @@ from typing import Final
 from allot.apiserver.api_errors import bad_request
 from allot.apiserver.http.requests import ApiRequest, options_error
 from allot.apiserver.http.routes import Target
+from allot.apiserver.pacing import SLOW, Workers
 from allot.apiserver.registry.reading import ListOptions, revision_of
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.selectors import (
@@ -23,6 +24,13 @@ from allot.apiserver.watch_cache.caches import key_prefix
 from allot.validation.fields import FieldError, FieldPath, forbidden, not_supported
 
 MATCHES: Final = ("Exact", "NotOlderThan")
+
+
+async def read_selection(request: ApiRequest, target: Target, workers: Workers) -> Selection:
+    """What the request selects. A long selector is parsed in a thread: an address may have 256 KB."""
+    query = request.query
+    length = len(query.get("labelSelector", "")) + len(query.get("fieldSelector", ""))
+    return await workers.run(length * SLOW, lambda: selection_for(request, target))
 
 
 def selection_for(request: ApiRequest, target: Target) -> Selection:

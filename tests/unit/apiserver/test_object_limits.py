@@ -109,17 +109,17 @@ def test_defaults_that_came_later_leave_stored_objects_readable() -> None:
 
 
 def test_an_object_that_is_too_large_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_limits, "MAX_OBJECT", 2_000)
+    monkeypatch.setattr(object_limits, "MAX_OBJECT", 40_000)
 
     async def run() -> None:
         async with LocalServer() as server:
             made = {"metadata": {"name": "m"}, "data": {"a": "x" * 500}}
             await server.post(MAPS, made)
-            made["data"] = {"a": "x" * 2_000}
+            made["data"] = {"a": "x" * 40_000}
             for method, path in (("PUT", f"{MAPS}/m"), ("POST", MAPS)):
                 refused = await server.ask(method, path, made)
                 assert refused.code == 413
                 assert refused.json["reason"] == "RequestEntityTooLarge"
-                assert "limit is 2000" in refused.json["message"]
+                assert "limit is 40000" in refused.json["message"]
 
     asyncio.run(run())

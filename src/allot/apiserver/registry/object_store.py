@@ -213,10 +213,12 @@ class ObjectStore:
         return new, [*warnings, *rule_warnings(new, self._gates)]
 
     async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
-        body: bytes = await self._workers.run(
-            size, lambda: codec.encode(obj, codec.storage_version)
-        )
-        check_object_size(len(body))
+        if size <= LARGE:
+            body = codec.encode(obj, codec.storage_version)
+        else:
+            body = await self._workers.run(size, lambda: codec.encode(obj, codec.storage_version))
+        if len(body) > LARGE:
+            check_object_size(len(body))
         return body
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:

@@ -13,6 +13,7 @@ from allot.apiserver.http import list_options
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.object_bodies import ObjectBodies
 from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers
+from allot.apiserver.selectors import parse_label_selector
 from allot.apiserver.watch_cache.cache import WAKE_AT_ONCE, ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -185,7 +186,7 @@ def test_long_selectors_are_parsed_in_a_thread(
     verb: str, terms: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
-    plain = list_options.parse_label_selector
+    plain = parse_label_selector
 
     def noticing(text: str) -> Any:
         threads.append(threading.get_ident())

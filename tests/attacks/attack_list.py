@@ -71,7 +71,7 @@ EXPRESSIONS: Final[dict[str, Callable[[], Attack]]] = {
 
 CROWDS: Final[dict[str, Callable[[], Attack]]] = {
     "hopeless-pods": lambda: Attack(
-        "hopeless-pods", flood=floods.hopeless_pods(10_000), seconds=30, finite_seconds=240
+        "hopeless-pods", flood=floods.hopeless_pods(10_000), seconds=30, finite_seconds=900
     ),
     "many-bombs": lambda: Attack(
         "many-bombs", bombs.many_at_once(), told="bomb-0", names=["-0"], seconds=20

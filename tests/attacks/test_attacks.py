@@ -23,7 +23,7 @@ REPORT: Final = "ALLOT_ATTACKS_REPORT"
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(sys.platform != "linux", reason="watches processes through /proc"),
 ]
 

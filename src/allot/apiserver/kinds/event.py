@@ -64,11 +64,7 @@ class EventStrategy(RawStrategy):
 
 
 def _with_empty_fields(event: RawObject) -> RawObject:
-    return type(event)({**event.data, **_ALWAYS_WRITTEN, **_without_nulls(event.data)})
-
-
-def _without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if value is not None}
+    return type(event)({**_ALWAYS_WRITTEN, **event.data})
 
 
 _FIELDS: Final = {

@@ -63,6 +63,13 @@ def test_empty_fields_have_no_owner() -> None:
     assert entry["fieldsV1"] == {"f:involvedObject": {}, "f:reason": {}, "f:message": {}}
 
 
+def test_nulls_of_a_writer() -> None:
+    nulls = {"source": None, "reportingComponent": None, "lastTimestamp": None}
+    core, _ = written(CORE, {"involvedObject": ABOUT, "reason": "r", "message": "m", **nulls})
+
+    assert (core["source"], core["reportingComponent"], core["lastTimestamp"]) == ({}, "", None)
+
+
 def test_a_scheduler_event() -> None:
     event = {
         "eventTime": "2026-01-01T00:00:00.123456Z",

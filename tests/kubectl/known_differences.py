@@ -1,6 +1,6 @@
 """Where the answers differ from Kubernetes v1.38's.
 
-`KNOWN` differences stay, each with its reason: at most ten. `OPEN` ones are to be fixed; they are not compared.
+`KNOWN` differences stay, each with its reason: at most ten.
 """
 
 from __future__ import annotations
@@ -39,18 +39,6 @@ KNOWN: Final = (
         r"Warning: Ingress objects are stored without effect: .*",
         "a warning says that the object has no effect",
     ),
-    _known(
-        r": (get|describe|wait|label|annotate|patch|drain)\b.*\b(pod|pods|node|n1|all)\b",
-        r".*\b(n1|n2)\b.*|Non-terminated Pods: .*|  world +\S+ +\d.*|evicting pod .*|pod/(db-0|old-<random>|web-.*)",
-        "of nodes with equal scores the scheduler takes any",
-    ),
-)
-OPEN: Final = frozenset(
-    {
-        "world: describe pvc disk",  # there is no controller that binds volumes
-        "world: get --raw /api/v1",  # pods, services and nodes have no proxy
-        "workloads: get hpa",  # the recorded number of replicas depends on when it is read
-    }
 )
 UNORDERED: Final = re.compile(r": (describe secret|(label|annotate) .*--list)")
 """kubectl prints maps in any order."""

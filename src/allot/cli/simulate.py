@@ -89,10 +89,8 @@ def simulate(
     """
     if not cluster.is_offline:
         raise CommandError("say what to simulate: -f FILE, and --hardware PROFILE[=N] for nodes")
-    if plot is not None and plot.suffix == ".png" and find_spec(_PNG_PACKAGE) is None:
-        raise CommandError(
-            f"{plot}: PNG needs the package {_PNG_PACKAGE} (pip install 'allot[plots]'); or write {plot.stem}.svg"
-        )
+    if plot is not None:
+        _check_plot(plot)
     found = {_FIRST: _run(cluster, until)}
     if compare_scheduler_config or compare_hardware:
         other = replace(
@@ -124,6 +122,25 @@ def _run(cluster: ClusterArguments, until: float | None) -> Simulated:
             return run_simulation(observed, progress, until)
     except SimulationError as error:
         raise CommandError(str(error)) from None
+
+
+def _check_plot(path: Path) -> None:
+    """`CommandError` if the plot cannot be written."""
+    if path.suffix not in (".svg", ".png"):
+        raise CommandError(f"--plot {path}: say FILE.svg or FILE.png")
+    if not path.parent.is_dir():
+        raise CommandError(f"--plot {path}: no such directory")
+    if path.suffix != ".png":
+        return
+    advice = f"(pip install 'allot[plots]'); or write {path.stem}.svg"
+    if find_spec(_PNG_PACKAGE) is None:
+        raise CommandError(f"{path}: PNG needs the package {_PNG_PACKAGE} {advice}")
+    try:
+        import_module(_PNG_PACKAGE)
+    except OSError:
+        raise CommandError(
+            f"{path}: PNG needs the library cairo of the system (libcairo2); or write {path.stem}.svg"
+        ) from None
 
 
 def _draw(path: Path, answers: Mapping[str, SimulationAnswer]) -> None:

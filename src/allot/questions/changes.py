@@ -23,6 +23,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
 from allot.api.identities import DeviceId, ObjectKey
+from allot.api.raw import RawObject
 from allot.api.resource import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -42,8 +43,10 @@ from allot.controllers.device_taint_eviction.evictions import (
 )
 from allot.controllers.taint_eviction.decisions import evicting_taints, leaves_at
 from allot.controllers.workloads.ownership import controller_of
+from allot.questions.cluster_clone import FieldReduction
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.workload_model import BY_KIND, with_defaults
+from allot.scheduler.explain.static_scheduler import WORKLOAD_KINDS
 
 TAINT_KEY: Final = "allot.dev/what-if"
 EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
@@ -130,7 +133,9 @@ class TaintDevices(Change):
             if changed is not slice_:
                 put_object(model, resources.RESOURCE_SLICES, changed)
         if not tainted:
-            raise ChangeError(f"{self.text}: {failures[0] if failures else 'selects no device'}")
+            if failures:
+                raise ChangeError(str(failures[0]))  # names the change
+            raise ChangeError(f"{self.text}: selects no device")
         if self.effect == NO_EXECUTE:
             evict_from_tainted_devices(model, tainted)
         yield from ()
@@ -226,17 +231,38 @@ def put_object(model: ClusterModel, resource: Resource[Any], obj: Any) -> str:
             evict_from_tainted_devices(model, None)
         elif resource is resources.NAMESPACES:
             handlers.on_namespace_update(obj)
+        elif resource in WORKLOAD_KINDS:
+            model.scheduler.put_workload(obj)
     return ""
 
 
 def _like_stored(model: ClusterModel, resource: Resource[Any], obj: Any) -> Any:
-    """A workload of a manifest with defaults, and with the uid and status of the stored one."""
+    """A workload of a manifest with defaults, and with the uid and status of the stored one.
+
+    An unchanged template is the stored one: its pods are not replaced.
+    """
     known = model.objects.get(resource, obj.key)
     workload = with_defaults(obj)
     if known is None:
         return workload
     workload = workload.with_value(known.metadata.uid, "metadata", "uid")
+    if _has_template_of(resource, workload, known):
+        workload = workload.with_value(known.get("spec", "template"), "spec", "template")
+        generation = known.get("metadata", "generation")
+        workload = workload.with_value(generation, "metadata", "generation")
     return workload.with_value(known.get("status"), "status")
+
+
+def _has_template_of(resource: Resource[Any], workload: RawObject, known: RawObject) -> bool:
+    """Whether the pod template is that of the stored workload, which may be reduced to what scheduling reads."""
+    if workload.get("spec", "template") == with_defaults(known).get("spec", "template"):
+        return True
+    reduction = FieldReduction(None, b"")
+    stored = known.get("spec", "template")
+    if reduction.of(resource, known)["spec"].get("template") != stored:
+        return False  # it has all fields, and so differs
+    reduced = reduction.of(resource, with_defaults(known))["spec"]["template"]
+    return bool(reduction.of(resource, workload)["spec"].get("template") == reduced)
 
 
 def remove_object(model: ClusterModel, resource: Resource[Any], obj: Any) -> Iterator[str]:
@@ -262,6 +288,8 @@ def remove_object(model: ClusterModel, resource: Resource[Any], obj: Any) -> Ite
             handlers.on_class_delete(obj)
         elif resource is resources.DEVICE_TAINT_RULES:
             handlers.on_taint_rule_delete(obj)
+        elif resource in WORKLOAD_KINDS:
+            model.scheduler.remove_workload(obj)
 
 
 def _remove_claim(model: ClusterModel, claim: ResourceClaim) -> Iterator[str]:

@@ -13,8 +13,7 @@ from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.server_gates import ServerGates
 from allot.client.snapshot import Snapshot
-from allot.questions.scheduling_fields import (
-    SCHEDULING_FIELDS,
+from allot.questions.field_rules import (
     Constant,
     EveryKey,
     Expression,
@@ -25,6 +24,7 @@ from allot.questions.scheduling_fields import (
     Uid,
     Values,
 )
+from allot.questions.scheduling_fields import SCHEDULING_FIELDS
 from allot.rules import RuleSet
 
 API_VERSION: Final = "allot.dev/v1"

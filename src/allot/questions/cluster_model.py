@@ -21,6 +21,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Node, Pod
 from allot.api.generated_names import suffix_of
 from allot.api.identities import ObjectKey
+from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.client import resources
 from allot.controllers.resource_claims.decisions import (
@@ -38,6 +39,7 @@ from allot.controllers.workloads.ownership import controller_of
 from allot.questions.device_usage import DeviceUsage
 from allot.questions.new_pods import (
     admitted,
+    missing_template,
     named,
     new_claims,
     priority_classes,
@@ -48,6 +50,7 @@ from allot.questions.placements import Placement, bound_pod
 from allot.questions.quota_model import QuotaModel
 from allot.questions.scheduling_simulator import Failure, SchedulingSimulator
 from allot.questions.workload_model import (
+    BY_KIND,
     SCALED_DOWN,
     WorkloadModel,
     with_inferred_replica_sets,
@@ -302,6 +305,17 @@ class ClusterModel:
         found = [] if info is None else [each.pod for each in info.pods.values()]
         return sorted(found, key=lambda pod: pod.key)
 
+    # --- workloads ---
+
+    def put_workload(self, workload: RawObject) -> None:
+        """Keep a workload that was added or changed; the scheduler spreads its pods."""
+        self.objects.put(BY_KIND[workload.kind], workload)
+        self.scheduler.put_workload(workload)
+
+    def remove_workload(self, workload: RawObject) -> None:
+        self.objects.remove(BY_KIND[workload.kind], workload.key)
+        self.scheduler.remove_workload(workload)
+
     # --- going on ---
 
     def settle(
@@ -333,6 +347,9 @@ class ClusterModel:
 
     def why_waiting(self, pod: PodInfo) -> str:
         """Why a pod has no node, in one line, as in its condition."""
+        missing = missing_template(pod.pod, self.objects)
+        if missing:
+            return missing
         failure = self.scheduler.failures.get(pod.uid)
         return failure.message if failure is not None else self.scheduler.gate_of(pod)
 

@@ -19,6 +19,7 @@ from allot.api.identities import ObjectKey
 from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.questions.cluster_model import ClusterModel
+from allot.questions.new_pods import missing_template
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.obstacles import obstacle
 from allot.questions.placements import Placement
@@ -128,6 +129,10 @@ def fit(
     if answer is None:
         model, before = _settled(cluster)
         answer = _Count(model, items, most, progress).one_by_one()
+    missing = filter(None, (missing_template(each.template.pod, cluster.objects) for each in items))
+    if reason := next(missing, ""):
+        limit_ = NodeLimit(reason, len(cluster.objects.of(resources.NODES)), "")
+        answer = replace(answer, runs_out=(limit_,))
     return replace(answer, notes=cluster.notes, placed_before=before)
 
 
@@ -216,7 +221,7 @@ class _Count:
             for node, status in sorted(statuses.items()):
                 by_reason.setdefault(status.message, []).append(node)
         if not by_reason:
-            message = failure.message if failure is not None else self._scheduler.gate_of(info)
+            message = self._model.why_waiting(info)
             return (NodeLimit(message, len(self._scheduler.cluster), ""),)
         return _limits(
             NodeLimit(reason, len(nodes), nodes[0], self._detail(info, nodes[0]))

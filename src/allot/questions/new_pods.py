@@ -51,6 +51,18 @@ def named(pod: Pod, name: str, now: datetime, namespace: str = "") -> Pod:
     return Pod({**pod.data, "metadata": created})
 
 
+def missing_template(pod: Pod, objects: Snapshot) -> str:
+    """The first ResourceClaimTemplate that the pod names and that does not exist, as a sentence; empty if all do."""
+    known = claim_statuses(pod)
+    for entry in claim_entries(pod):
+        if not entry.template_name or entry.name in known:
+            continue
+        key = ObjectKey(pod.key.namespace, entry.template_name)
+        if objects.get(resources.RESOURCE_CLAIM_TEMPLATES, key) is None:
+            return f"no ResourceClaimTemplate {key.name} in namespace {key.namespace}"
+    return ""
+
+
 def new_claims(pod: Pod, objects: Snapshot) -> Iterator[tuple[str, ResourceClaim]]:
     """The claims that the controller creates for the pod, by entry. Entries without a template have none."""
     known = claim_statuses(pod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
@@ -9,9 +10,12 @@ from typing import Final, NamedTuple
 from allot.questions.simulation import Sample
 
 WIDTH: Final = 760
-_LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 64, 16, 44, 130, 46
+_LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 64, 32, 44, 130, 46
 _COLORS: Final = ("#1f6fb4", "#d9730d", "#2e8b57", "#8e44ad")
 _TICKS: Final = 6
+"""Labels at most on the axis of time, beside the first."""
+_ROUND: Final = (1, 2, 3, 4, 5, 10)
+_TOLERANCE: Final = 1e-9
 _UNITS: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -98,8 +102,14 @@ def _steps(
 
 
 def _times(end: float) -> Iterator[tuple[float, str]]:
-    """Evenly spaced times with labels in a readable unit."""
-    size, unit = next((each for each in _UNITS if end >= 2 * each[0]), _UNITS[-1])
-    for number in range(_TICKS + 1):
-        seconds = end * number / _TICKS
-        yield seconds, f"{seconds / size:.3g} {unit}"
+    """Round times with labels in a readable unit."""
+    size, unit = next((each for each in _UNITS if end >= 3 * each[0]), _UNITS[-1])
+    step = _round_step(end / size / _TICKS) * size
+    for number in range(int(end / step + _TOLERANCE) + 1):
+        yield number * step, f"{number * step / size:g} {unit}"
+
+
+def _round_step(least: float) -> float:
+    """The smallest round number that is not below."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * each for each in _ROUND if power * each >= least * (1 - _TOLERANCE))

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.api.claims import MAX_CONSUMERS, ResourceClaim
 from allot.api.core import Pod
+from allot.api.raw import RawObject
 from allot.backoff import Backoff
 from allot.client import resources
 from allot.client.snapshot import Snapshot
@@ -30,7 +31,7 @@ from allot.scheduler.core.scheduling_cycle import SchedulingCycle
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.explain.explanations import NodeExplanation
-from allot.scheduler.explain.static_scheduler import StaticScheduler
+from allot.scheduler.explain.static_scheduler import WORKLOAD_KINDS, StaticScheduler
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.dry_run import DryRunFilters
 from allot.scheduler.framework.durations import Durations
@@ -48,6 +49,8 @@ from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.pods import PodInfo
 
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
+SPREADING_KINDS: Final = frozenset(resource.kind for resource in WORKLOAD_KINDS)
+"""Whose pods are spread by default."""
 
 
 class Failure(NamedTuple):
@@ -159,6 +162,21 @@ class SchedulingSimulator(StaticScheduler):
     def remove_claim(self, claim: ResourceClaim) -> None:
         self.snapshot.remove(resources.RESOURCE_CLAIMS, claim.key)
         self.claims.remove(claim)
+
+    def put_workload(self, workload: RawObject) -> None:
+        """A Service or a workload was added or changed: its pods are spread by its selector."""
+        known, kind = self._handle.workloads, workload.kind
+        if kind == resources.SERVICES.kind:
+            known.set_service(*workload.key, workload.data)
+        elif kind in SPREADING_KINDS:
+            known.set_workload(kind, *workload.key, workload.data)
+
+    def remove_workload(self, workload: RawObject) -> None:
+        known, kind = self._handle.workloads, workload.kind
+        if kind == resources.SERVICES.kind:
+            known.remove_service(*workload.key)
+        elif kind in SPREADING_KINDS:
+            known.remove_workload(kind, *workload.key)
 
     # --- scheduling ---
 

@@ -92,6 +92,11 @@ class PodStore(Protocol):
 
     def delete_pod(self, pod: Pod, reason: str = "") -> None: ...
 
+    def put_workload(self, workload: RawObject) -> None:
+        """Keep a workload that was added or changed."""
+
+    def remove_workload(self, workload: RawObject) -> None: ...
+
 
 def with_defaults(workload: RawObject) -> RawObject:
     """The workload as the API server stores it."""
@@ -132,14 +137,14 @@ class WorkloadModel:
     def put(self, workload: RawObject) -> None:
         """A workload was added or changed."""
         kind = workload.kind
-        self._store.objects.put(BY_KIND[kind], workload)
+        self._store.put_workload(workload)
         if kind == "ReplicaSet":
             self._index(workload)
         self._mark(kind, workload.key)
 
     def remove(self, workload: RawObject) -> None:
         """A workload was deleted; so are its dependents."""
-        self._store.objects.remove(BY_KIND[workload.kind], workload.key)
+        self._store.remove_workload(workload)
         for key in self._sets.pop(uid_of(workload), {}):
             found = self._store.objects.get(resources.REPLICA_SETS, key)
             if found is not None:
@@ -208,6 +213,7 @@ class WorkloadModel:
             if new is None:
                 size = sizes.first_size(deployment, old)
                 new = sets_of.make_new_set(deployment, size, sets_of.next_revision(old))
+                new = self._with_new_name(new)
                 new = new.with_value(f"ReplicaSet/{new.key}", "metadata", "uid")
                 self.put(new)
             size = sizes.next_size_of_new(deployment, new, old)
@@ -221,6 +227,15 @@ class WorkloadModel:
                 self.put(changed)
         if any(replicas_of(each) != wanted.get(name_of(each), replicas_of(each)) for each in sets):
             self._mark("Deployment", deployment.key)
+
+    def _with_new_name(self, replica_set: RawObject) -> RawObject:
+        """With another name, if a set of this name has another template: hashes may collide."""
+        found, number = replica_set, 1
+        while self._store.objects.get(resources.REPLICA_SETS, found.key) is not None:
+            number += 1
+            name = f"{name_of(replica_set)}-{number}"
+            found = replica_set.with_value(name, "metadata", "name")
+        return found
 
     def _sets_of(self, deployment: RawObject) -> list[RawObject]:
         """Its ReplicaSets with their current status."""

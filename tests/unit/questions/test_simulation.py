@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,6 +20,7 @@ from allot.client import resources
 from allot.questions.plots import timeline_svg
 from allot.questions.simulation import (
     MAX_SAMPLES,
+    Sample,
     SimulationAnswer,
     SimulationError,
     lifetime,
@@ -264,8 +266,44 @@ def test_a_plot_of_nothing(tmp_path: Path) -> None:
         run("-f", file, "--plot", str(tmp_path / "x.svg"))
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("x.gif", "say FILE.svg or FILE.png"),
+        ("nowhere/x.svg", "no such directory"),
+        ("x.png", "PNG needs the package cairosvg"),
+    ],
+)
+def test_plots_that_cannot_be_drawn(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allot.cli.simulate.find_spec", lambda _name: None)
+    file = written(tmp_path, *the_devices(1), a_job_pod("a", run=60))
+
+    with pytest.raises(CommandError, match=says):
+        run("-f", file, "--plot", str(tmp_path / name))
+
+
 def test_names_in_a_plot_are_escaped() -> None:
     ElementTree.fromstring(timeline_svg({"<a>": (), "b&c": ()}, "x < y"))  # noqa: S314 - ours
+
+
+@pytest.mark.parametrize(
+    ("end", "labels"),
+    [
+        (7800.0, ["0 min", "30 min", "60 min", "90 min", "120 min"]),
+        (86400.0, ["0 h", "4 h", "8 h", "12 h", "16 h", "20 h", "24 h"]),
+        (3.0, ["0 s", "0.5 s", "1 s", "1.5 s", "2 s", "2.5 s", "3 s"]),
+    ],
+)
+def test_times_of_a_plot_are_round(end: float, labels: list[str]) -> None:
+    sample = Sample(seconds=end)
+
+    drawn = timeline_svg({"this": [Sample(), sample]}, "day")
+
+    texts = re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', drawn)
+    assert texts[: len(labels)] == labels
+    assert len(texts) == 3 * len(labels)
 
 
 def test_no_files() -> None:

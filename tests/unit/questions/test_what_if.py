@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from allot.api.core import ResourceQuota
 from allot.api.raw import RawObject
+from allot.apiserver.yaml_documents import Place
 from allot.cli.errors import CommandError
 from allot.cli.main import allot
 from allot.client import resources
-from allot.questions.changes import ChangeError, DrainNode
+from allot.lint.manifests import Manifest
+from allot.public.loading import objects_in
+from allot.questions.changes import AddObjects, ChangeError, DrainNode
+from allot.questions.cluster_clone import clone_cluster
+from allot.questions.observed_cluster import KINDS, ObservedCluster
+from allot.questions.simulation import simulate
 from allot.questions.what_if import Effect, WhatIfAnswer, what_if
 from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
 from allot.testing.builders import (
@@ -27,7 +34,7 @@ from allot.testing.builders import (
     an_owner,
     manifest,
 )
-from allot.testing.observed_clusters import a_claim_template, observed
+from allot.testing.observed_clusters import a_claim_template, observed, resource_of
 
 AMOUNTS = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 MODEL = 'device.attributes["gpu.example.com"].model == "H100"'
@@ -299,3 +306,91 @@ def test_pods_are_values() -> None:
 
     assert first == second
     assert cluster.objects.of(resources.PODS) == ()
+
+
+# --- manifests of what is there already ---
+
+
+def settled(*workloads: RawObject, is_clone: bool) -> ObservedCluster:
+    """A cluster in which these workloads run, or its clone."""
+    simulated = simulate(observed(*the_cluster(*workloads)))
+    if not is_clone:
+        return ObservedCluster(simulated.objects)
+    documents = list(clone_cluster(simulated.objects))
+    written = [Manifest("clone", each, msgspec.json.encode(each), Place()) for each in documents]
+    return ObservedCluster(objects_in(written, KINDS))
+
+
+def a_workload_with_an_image(kind: str, image: str = "web:1", cpu: str = "1") -> RawObject:
+    container = {"name": "c", "image": image, "resources": {"requests": {"cpu": cpu}}}
+    workload = a_deployment("web", 2, containers=[container])
+    return workload.with_value(kind, "kind")
+
+
+def added(workload: RawObject) -> AddObjects:
+    return AddObjects("add", ((resource_of(workload), workload),))
+
+
+@pytest.mark.parametrize("is_clone", [False, True])
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_a_workload_that_is_there_already_is_not_replaced(kind: str, is_clone: bool) -> None:
+    workload = a_workload_with_an_image(kind)
+    cluster = settled(workload, is_clone=is_clone)
+
+    answer = what_if(cluster, [added(workload)])
+
+    assert answer.running_before == 2
+    assert answer.effects == ()
+
+
+@pytest.mark.parametrize("is_clone", [False, True])
+def test_a_changed_template_replaces_pods(is_clone: bool) -> None:
+    cluster = settled(a_workload_with_an_image("Deployment"), is_clone=is_clone)
+
+    larger = what_if(cluster, [added(a_workload_with_an_image("Deployment", cpu="2"))])
+    newer = what_if(cluster, [added(a_workload_with_an_image("Deployment", image="web:2"))])
+
+    assert len(larger.effects) == 4
+    assert larger.running_after == 2
+    assert len(newer.effects) == (0 if is_clone else 4), "a clone has no images"
+
+
+def test_hashes_of_templates_may_collide() -> None:
+    """A set with the name of the new one, and another template, is another set."""
+    cluster = settled(a_workload_with_an_image("Deployment"), is_clone=False)
+    (old,) = cluster.objects.of(resources.REPLICA_SETS)
+    template = old.get("spec", "template")
+    other = {**template, "spec": {**template["spec"], "priority": 7}}
+    cluster.objects.put(resources.REPLICA_SETS, old.with_value(other, "spec", "template"))
+
+    answer = what_if(cluster, [added(a_workload_with_an_image("Deployment"))])
+
+    assert answer.running_after == 2
+    assert answer.waiting_after == 0
+
+
+def test_pods_of_new_workloads_are_spread_by_default() -> None:
+    """As in a cluster, where the scheduler sees the new ReplicaSet; by resources both nodes are equal."""
+    status = {"allocatable": {**AMOUNTS, "cpu": "1000"}}
+    nodes = [a_node(name, labels={"kubernetes.io/hostname": name}, status=status) for name in "ab"]
+
+    answer = asked(added(a_deployment("plain", 4, resourceClaims=[])), cluster=nodes)
+
+    assert sorted(each.after for each in answer.effects) == ["a", "a", "b", "b"]
+
+
+def test_a_missing_template_is_named() -> None:
+    cluster = [each for each in the_cluster() if type(each).__name__ != "ResourceClaimTemplate"]
+
+    answer = asked(added(a_deployment("web", 1)), cluster=cluster)
+
+    assert [each.reason for each in answer.effects] == [
+        "no ResourceClaimTemplate gpus in namespace default"
+    ]
+
+
+def test_a_taint_that_is_no_expression() -> None:
+    with pytest.raises(ChangeError) as caught:
+        asked(read_taint("device.foo =="), cluster=the_cluster())
+
+    assert str(caught.value).count("taint device.foo") == 1

@@ -132,14 +132,14 @@ def test_controller_manager_runs_what_its_role_is_for() -> None:
     assert "--leader-elect-resource-namespace=allot-system" in container["args"]
 
 
-def test_exporter_may_list_what_it_reads_and_nothing_else() -> None:
+def test_exporter_may_list_and_watch_what_it_reads_and_nothing_else() -> None:
     [role] = [each for each in manifests("exporter.yaml") if each["kind"] == "ClusterRole"]
     rules = [rule for rule in role["rules"] if "resources" in rule]
 
     granted = {(rule["apiGroups"][0], name) for rule in rules for name in rule["resources"]}
 
     assert granted == {(resource.group, resource.plural) for resource in KINDS}
-    assert all(rule["verbs"] == ["list"] for rule in rules)
+    assert all(rule["verbs"] == ["list", "watch"] for rule in rules)
 
 
 def test_image_runs_as_the_user_of_the_deployments() -> None:

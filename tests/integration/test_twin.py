@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 
 from allot.testing.manifests import a_pod_manifest
 from tests.acceptance.runner.rest import RestClient
+from tests.integration.test_recordings import RecordProcess
 from tests.integration.test_up import PODS, START_SECONDS, TEMPLATE, allot, up
 
 WORKLOADS = """\
@@ -89,25 +91,34 @@ def a_dump(client: RestClient) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_clone_and_a_dump_run_as_the_same_cluster(tmp_path: Path) -> None:
-    manifests, clone, dump = (tmp_path / name for name in ("w.yaml", "a.allot", "dump.yaml"))
+def test_a_clone_a_dump_and_a_recording_run_as_the_same_cluster(tmp_path: Path) -> None:
+    manifests, clone, dump, recording = (
+        tmp_path / name for name in ("w.yaml", "a.allot", "dump.yaml", "a.rec")
+    )
     manifests.write_text(TEMPLATE + WORKLOADS)
     data = tmp_path / "a"
     assert allot("up", "--data-dir", data, "--port", "0", "--wait", "-f", manifests).stdout
     try:
         with RestClient.from_kubeconfig(data / "kubeconfig") as client:
             client.call("POST", PODS, body=cpu_pod("too-large", cpu="5k"))
+            record = RecordProcess(data / "kubeconfig", recording)
             pods, claims = pods_of(client), claims_of(client)
             assert len(claims) == 2
             dump.write_text(yaml.safe_dump(a_dump(client)))
         assert allot("clone", "--kubeconfig", data / "kubeconfig", "-o", clone).returncode == 0
         expected = answers("--kubeconfig", data / "kubeconfig")
+        record.end(signal.SIGTERM)
     finally:
         allot("down", "--data-dir", data)
     assert clone.stat().st_mode & 0o777 == 0o600
     assert "hunter2" not in clone.read_text()
     assert answers("-f", clone) == expected
-    for name, arguments in {"b": ("--from", clone), "c": ("-f", dump)}.items():
+    twins: dict[str, tuple[str | Path, ...]] = {
+        "b": ("--from", clone),
+        "c": ("-f", dump),
+        "d": ("--from", recording, "--at", "-0s"),
+    }
+    for name, arguments in twins.items():
         with up(tmp_path / name, *arguments) as twin:
             if name == "c":
                 assert "Foreign (example.com/v1)" in (tmp_path / "up.log").read_text()
@@ -134,12 +145,16 @@ def cpu_pod(name: str, cpu: str = "1m") -> dict[str, Any]:
     return a_pod_manifest(name, containers=[container])
 
 
-def test_only_clones_can_be_started_from(tmp_path: Path) -> None:
+def test_only_clones_and_recordings_can_be_started_from(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(TEMPLATE)
     ended = allot("up", "--data-dir", tmp_path / "a", "--from", file)
     assert ended.returncode != 0
-    assert "is not written by allot clone; -f loads other files" in ended.stderr
+    assert "is not written by allot clone or allot record; -f loads" in ended.stderr
+    ended = allot("up", "--data-dir", tmp_path / "a", "--from", file, "--at", "-1m")
+    assert f"--at needs a recording, and {file} is none" in ended.stderr
+    ended = allot("up", "--data-dir", tmp_path / "a", "--at", "-1m")
+    assert "--at needs --from with a recording" in ended.stderr
 
 
 def test_an_object_that_is_refused_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from allot.cli.errors import CommandError
 
 if TYPE_CHECKING:
+    from allot.cli.at_option import Moment
     from allot.cli.manifests import Manifest
     from allot.client.apply import RefusedError, UnknownKindError
     from allot.client.client import Client
@@ -32,24 +33,45 @@ class StartObjects(NamedTuple):
         return next((each for each in self.dumped if each.kind == CLONE_KIND), None)
 
     @classmethod
-    def read(cls, sources: Sequence[str], clone: str | None = None) -> Self:
-        """What is in these files, and in a clone; `CommandError` for the first that cannot be read."""
+    def read(
+        cls, sources: Sequence[str], clone: str | None = None, at: Moment | None = None
+    ) -> Self:
+        """What is in these files, and in a clone or a recording; `CommandError` for the first that cannot be read."""
+        if at is not None and clone is None:
+            raise CommandError("--at needs --from with a recording")
         if not sources and clone is None:
             return cls()
-        from allot.cli.manifests import CLONE_KIND, read_all
+        from allot.cli.manifests import read_all
         from allot.client.restore import is_dumped
 
         manifests = read_all(sources)
         dumped = [each for each in manifests if is_dumped(each.data)]
         written = [each for each in manifests if not is_dumped(each.data)]
         if clone is not None:
-            found = read_all([clone])
-            if not found or found[0].kind != CLONE_KIND:
-                raise CommandError(
-                    f"--from: {clone} is not written by allot clone; -f loads other files"
-                )
-            dumped = [*found, *dumped]
+            dumped = [*_cluster_in(clone, at), *dumped]
         return cls(dumped, written)
+
+
+def _cluster_in(path: str, at: Moment | None) -> Sequence[Manifest]:
+    """The objects of a clone, or of a recording at a time, by default at its end; the first is the configuration."""
+    from allot.cli.at_option import snapshot_of_recording
+    from allot.cli.manifests import CLONE_KIND, Manifest, read_all
+
+    recorded = snapshot_of_recording(path, at)
+    if recorded is not None:
+        from allot.apiserver.yaml_documents import Place
+        from allot.questions.cluster_clone import clone_cluster, configuration_of
+
+        objects = (configuration_of(recorded), *clone_cluster(recorded))
+        return [Manifest(path, each, b"", Place()) for each in objects]
+    if at is not None:
+        raise CommandError(f"--at needs a recording, and {path} is none")
+    found = read_all([path])
+    if not found or found[0].kind != CLONE_KIND:
+        raise CommandError(
+            f"--from: {path} is not written by allot clone or allot record; -f loads other files"
+        )
+    return found
 
 
 async def restore_objects(client: Client, dumped: Sequence[Manifest]) -> Restored:

@@ -1,22 +1,25 @@
-"""Reads a cluster and updates its metrics: in a loop for `allot exporter`, when asked for inside `allot up`."""
+"""The metrics of a cluster, computed when they are asked for: `allot exporter` follows a cluster, `allot up` lists its own.
+
+A followed cluster that has not changed costs nothing: its last figures still hold.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
 from allot.client.cluster_gates import gates_of_cluster
-from allot.client.errors import ClientError
 from allot.client.server_gates import API_SERVER, SCHEDULER
+from allot.endpoints import ComponentEndpoints, Message
 from allot.public.cluster_reading import Reading, read_objects
-from allot.questions.cluster_metrics import ClusterMetrics, MetricsDetail, compute_figures
+from allot.questions.cluster_metrics import ClusterMetrics, MetricsDetail, Waits, compute_figures
 from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
 from allot.rules import RuleSet
 from allot.scheduler.configuration import SchedulerConfiguration
@@ -24,6 +27,7 @@ from allot.scheduler.explain.effort import within
 
 if TYPE_CHECKING:
     from allot.exposition import Exposition
+    from allot.questions.reconnecting_cluster import ReconnectingCluster
 
 log = logging.getLogger(__name__)
 
@@ -33,38 +37,114 @@ MIN_SECONDS: Final = 10.0
 """Inside `allot up`, figures are kept for so long."""
 
 
-class ClusterExporter:
-    """The metrics of one cluster, up to date as of the last `update`."""
+class MetricsSource(Protocol):
+    """Where the objects of a cluster come from."""
+
+    @property
+    def revision(self) -> int | None:
+        """Another number after each change; None if only reading tells."""
+
+    @property
+    def failure(self) -> str:
+        """Why the objects may be outdated; empty if they are not."""
+
+    async def read(self) -> ObservedCluster:
+        """The cluster now. Raises `ClientError`, `UnreadableError`."""
+
+
+class ListedCluster:
+    """A cluster whose objects are listed each time."""
+
+    revision = None
+    failure = ""
 
     def __init__(
         self,
         client: Client,
-        detail: MetricsDetail = MetricsDetail(),  # noqa: B008 - a value
         configuration: SchedulerConfiguration | None = None,
         rules: RuleSet | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.registry = CollectorRegistry()
-        self.has_figures = False
-        self._metrics = ClusterMetrics(self.registry)
-        self.client = client
-        self._detail = detail
+        self._client = client
         self._configuration = configuration or SchedulerConfiguration()
         self._rules = rules
+
+    async def read(self) -> ObservedCluster:
+        what = Reading(KINDS, gate_pages=(SCHEDULER, API_SERVER))
+        objects = await read_objects(self._client, what)
+        known = gates_of_cluster(objects, {}, self._rules)
+        now = datetime.now(UTC)
+        return ObservedCluster(
+            objects, known.gates, known.rules, self._configuration, now
+        ).checked()
+
+
+class FollowedCluster:
+    """A cluster that informers follow."""
+
+    def __init__(self, cluster: ReconnectingCluster) -> None:
+        self._cluster = cluster
+
+    @property
+    def revision(self) -> int | None:
+        return self._cluster.revision
+
+    @property
+    def failure(self) -> str:
+        return (
+            "its first lists are not complete"
+            if self._cluster.is_loading
+            else self._cluster.failure
+        )
+
+    async def read(self) -> ObservedCluster:
+        return self._cluster.observed().checked()
+
+
+class ClusterExporter:
+    """The metrics of one cluster, for a registry."""
+
+    def __init__(
+        self,
+        source: MetricsSource,
+        detail: MetricsDetail = MetricsDetail(),  # noqa: B008 - a value
+        min_seconds: float = MIN_SECONDS,
+        waits: Waits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Figures are computed at most once in `min_seconds`."""
+        self.registry = CollectorRegistry()
+        self.has_figures = False
+        self.computations = 0
+        """How often figures were computed; tests count it."""
+        self._metrics = ClusterMetrics(self.registry, waits)
+        self._source = source
+        self._detail = detail
+        self._min_seconds = min_seconds
         self._clock = clock
         self._updating = asyncio.Lock()
         self._updated = 0.0
+        self._revision: int | None = None
 
-    async def update(self) -> None:
-        """Read the cluster and compute. Raises `ClientError`, `UnreadableError`."""
+    async def refresh(self) -> None:
+        """Bring the figures up to date, if they are not. Raises `ClientError`, `UnreadableError`.
+
+        While the cluster cannot be followed, the last figures stay, with their time.
+        """
+        async with self._updating:
+            if self.has_figures and self._clock() - self._updated < self._min_seconds:
+                return
+            if self.has_figures and self._source.failure:
+                return
+            revision = self._source.revision
+            if self.has_figures and revision is not None and revision == self._revision:
+                self._metrics.confirm(datetime.now(UTC))
+                return
+            await self._compute()
+            self._revision = revision
+
+    async def _compute(self) -> None:
         started = self._clock()
-        what = Reading(KINDS, gate_pages=(SCHEDULER, API_SERVER))
-        objects = await read_objects(self.client, what)
-        known = gates_of_cluster(objects, {}, self._rules)
-        now = datetime.now(UTC)
-        cluster = ObservedCluster(
-            objects, known.gates, known.rules, self._configuration, now
-        ).checked()
+        cluster = await self._source.read()
         is_over = within(DECISION_SECONDS, self._clock)()
         figures = await asyncio.to_thread(compute_figures, cluster, self._detail, is_over)
         for name in figures.left_out:
@@ -72,21 +152,32 @@ class ClusterExporter:
         self._updated = self._clock()
         self._metrics.update(cluster, figures, self._updated - started)
         self.has_figures = True
-
-    async def run(self, interval: float) -> None:
-        """Update until cancelled; a cluster that does not answer is asked again."""
-        while True:
-            try:
-                await self.update()
-            except (ClientError, UnreadableError) as error:
-                log.warning("the cluster could not be read: %s", error)
-            await asyncio.sleep(interval)
+        self.computations += 1
 
     async def page(self, accept: str) -> Exposition:
         """The metrics, of a few seconds ago at most."""
         from allot.exposition import exposition
 
-        async with self._updating:
-            if not self.has_figures or self._clock() - self._updated > MIN_SECONDS:
-                await self.update()
+        await self.refresh()
         return exposition(self.registry, accept)
+
+
+class ExporterEndpoints(ComponentEndpoints):
+    """Health and metrics. A request for the metrics brings them up to date first."""
+
+    def __init__(self, exporter: ClusterExporter) -> None:
+        super().__init__(lambda: exporter.has_figures, lambda: exporter.registry)
+        self._exporter = exporter
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        if scope.get("path") == "/metrics" and self._exporter.has_figures:
+            try:
+                await self._exporter.refresh()
+            except UnreadableError as error:
+                log.warning("the metrics are outdated: %s", error)
+        await super().__call__(scope, receive, send)

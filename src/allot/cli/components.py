@@ -115,7 +115,8 @@ class Election(NamedTuple):
 class Component(NamedTuple):
     """What a command runs."""
 
-    client: Client
+    client: Client | None
+    """For the election; closed in the end."""
     work: Work
     is_ready: Callable[[], bool]
     pages: ComponentEndpoints | None = None
@@ -147,7 +148,8 @@ async def run_until_stopped(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await client.close()
+        if client is not None:
+            await client.close()
 
 
 async def say_when(is_ready: Callable[[], bool]) -> None:
@@ -157,13 +159,14 @@ async def say_when(is_ready: Callable[[], bool]) -> None:
     click.echo(READY)
 
 
-async def _work_if_elected(client: Client, work: Work, election: Election | None) -> None:
+async def _work_if_elected(client: Client | None, work: Work, election: Election | None) -> None:
     from allot.api.identities import ObjectKey
     from allot.client.leader_election import LeaderElector
 
     if election is None:
         await work()
         return
+    assert client is not None, "an election needs a client"
     identity = f"{socket.gethostname()}_{os.getpid()}"
     key = ObjectKey(election.namespace, election.name)
     await LeaderElector(client, key, identity, election.times).run(work)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,12 +21,13 @@ from allot.cli.components import (
 )
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.gate_options import rules_option
-from allot.cli.scheduler_configuration import load_configuration
-from allot.cli.source_options import OF_A_CLUSTER
-from allot.cli.which_cluster import chosen_kubeconfig, cluster_error, cluster_options
+from allot.cli.live_clusters import follow
+from allot.cli.question_options import ClusterArguments
+from allot.cli.source_options import OF_A_CLUSTER, scheduler_config_option
+from allot.cli.which_cluster import cluster_options
 
 if TYPE_CHECKING:
-    from allot.cli.cluster_exporter import ClusterExporter
+    from allot.questions.cluster_metrics import MetricsDetail
 
 _AGENT: Final = "allot-exporter"
 _PORT: Final = 9475
@@ -34,11 +38,11 @@ _PORT: Final = 9475
 @endpoint_options(_PORT, "metrics and health")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=1),
-    default=30.0,
+    type=click.FloatRange(min=0),
+    default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often the cluster is read.",
+    help="Compute metrics at most once in so many seconds.",
 )
 @click.option("--no-nodes", is_flag=True, help="No series per node.")
 @click.option("--no-pools", is_flag=True, help="No series per pool.")
@@ -49,11 +53,7 @@ _PORT: Final = 9475
     show_default=True,
     help="Leave out series per node, or per pool, if there are more.",
 )
-@click.option(
-    "--scheduler-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
-)
+@scheduler_config_option
 @rules_option(OF_A_CLUSTER)
 @click.option("--once", is_flag=True, help="Print the metrics once, and serve nothing.")
 @verbose_option
@@ -73,60 +73,70 @@ def exporter(
 ) -> int:
     """Serve metrics of a cluster for Prometheus: devices, capacity, what still fits, pending pods.
 
-    Of any cluster, whatever scheduler it has; the right to list is enough. `allot up` serves the same at
+    Of any cluster, whatever scheduler it has; the right to list and watch is enough. The cluster is followed: a
+    scrape shows it as it is now, and costs nothing while it does not change. `allot up` serves the same at
     /metrics/devices of its API server. deploy/ has a Grafana dashboard and alerts.
 
     \b
     allot exporter --context prod --bind-address 0.0.0.0
     allot exporter --once | grep allot_pending_pods
     """
-    from allot.cli.cluster_exporter import ClusterExporter
-    from allot.client.connection import connect
-    from allot.client.errors import ClientError
     from allot.questions.cluster_metrics import MetricsDetail
     from allot.questions.observed_cluster import UnreadableError
     from allot.rules import RuleSet
 
     set_up_logging(verbose)
     asked = RuleSet(rules) if rules is not None else None
-    configuration = load_configuration(scheduler_config, asked)
+    cluster = ClusterArguments(
+        kubeconfig=kubeconfig, context=context, scheduler_config=scheduler_config, rules=asked
+    )
     detail = MetricsDetail(not no_nodes, not no_pools, max_series)
+    if once:
+        _print(cluster, detail)
+        return EXIT_OK
     try:
         with component_runner() as runner:
-
-            async def run() -> None:
-                client = connect(chosen_kubeconfig(kubeconfig, context), context, user_agent=_AGENT)
-                made = ClusterExporter(client, detail, configuration, configuration.rules)
-                if once:
-                    await _print(made)
-                    await client.close()
-                else:
-                    await _serve(made, interval, EndpointAddress(bind_address, port))
-
-            runner.run(run())
+            serving = _serve(cluster, detail, interval, EndpointAddress(bind_address, port))
+            runner.run(serving)
     except UnreadableError as error:
         raise CommandError(str(error)) from None
-    except ClientError as error:
-        raise cluster_error(error, kubeconfig, context) from error
     return EXIT_OK
 
 
-async def _print(made: ClusterExporter) -> None:
-    await made.update()
-    page = await made.page("")
-    click.echo(page.body.decode(), nl=False)
+def _print(cluster: ClusterArguments, detail: MetricsDetail) -> None:
+    """The metrics of the cluster as it is now."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    from allot.questions.cluster_metrics import ClusterMetrics, compute_figures
+
+    registry = CollectorRegistry()
+    metrics = ClusterMetrics(registry)
+    began = time.monotonic()
+    observed = cluster.load(_AGENT)
+    figures = compute_figures(observed, detail)
+    metrics.update(observed, figures, time.monotonic() - began)
+    click.echo(generate_latest(registry).decode(), nl=False)
 
 
-async def _serve(made: ClusterExporter, interval: float, address: EndpointAddress) -> None:
-    from allot.endpoints import ComponentEndpoints
+def _serve(
+    cluster: ClusterArguments, detail: MetricsDetail, interval: float, address: EndpointAddress
+) -> Coroutine[Any, Any, None]:
+    """Follow the cluster, and serve its metrics, until stopped; `CommandError` if it does not answer now."""
+    from allot.cli.cluster_exporter import ClusterExporter, ExporterEndpoints, FollowedCluster
+    from allot.client.supervision import wait_until_ready
+    from allot.questions.cluster_metrics import Waits
+    from allot.questions.observed_cluster import KINDS
 
-    await made.update()  # says what is wrong
-    pages = ComponentEndpoints(lambda: made.has_figures, lambda: made.registry)
-    click.echo(f"allot exporter: http://{address.host}:{address.port}/metrics")
+    waits = Waits()
+    followed = follow(cluster, _AGENT, KINDS, waits.change)
+    made = ClusterExporter(FollowedCluster(followed), detail, interval, waits)
 
     async def work() -> None:
-        await made.run(interval)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(followed.run())
+            await wait_until_ready(lambda: not followed.is_loading)
+            await made.refresh()  # says what is wrong
 
-    await run_until_stopped(
-        Component(made.client, work, lambda: made.has_figures, pages), None, address
-    )
+    click.echo(f"allot exporter: http://{address.host}:{address.port}/metrics")
+    pages = ExporterEndpoints(made)
+    return run_until_stopped(Component(None, work, lambda: made.has_figures, pages), None, address)

@@ -10,14 +10,20 @@ from allot.cli.which_cluster import chosen_kubeconfig
 from allot.client.resources import Resource
 
 if TYPE_CHECKING:
-    from allot.questions.live_cluster import LiveCluster
+    from allot.questions.live_cluster import ChangeHandler, LiveCluster
     from allot.questions.reconnecting_cluster import ReconnectingCluster
 
 
 def follow(
-    cluster: ClusterArguments, agent: str, kinds: tuple[Resource[Any], ...]
+    cluster: ClusterArguments,
+    agent: str,
+    kinds: tuple[Resource[Any], ...],
+    handler: ChangeHandler | None = None,
 ) -> ReconnectingCluster:
-    """These kinds of the cluster, once it runs; `CommandError` if the cluster does not answer now."""
+    """These kinds of the cluster, once it runs; `CommandError` if the cluster does not answer now.
+
+    `handler` is called for every change.
+    """
     from allot.client.connection import connect
     from allot.client.kubeconfig import find_access
     from allot.questions.live_cluster import LiveCluster
@@ -32,7 +38,10 @@ def follow(
 
     def make() -> LiveCluster:
         client = connect(kubeconfig, cluster.context, user_agent=agent)
-        return LiveCluster(client, base, kinds, access.namespace)
+        live = LiveCluster(client, base, kinds, access.namespace)
+        if handler is not None:
+            live.add_handler(handler)
+        return live
 
     title = "  ".join(str(each) for each in (cluster.context, kubeconfig) if each) or access.server
     return ReconnectingCluster(make, address, base, title, _utc_now)

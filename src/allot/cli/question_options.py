@@ -19,7 +19,7 @@ from allot.cli.errors import CommandError
 from allot.cli.gate_options import gate_options
 from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import Source, namespace_of, take
-from allot.cli.source_options import OF_A_CLUSTER
+from allot.cli.source_options import OF_A_CLUSTER, scheduler_config_option
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
 from allot.client.resources import Resource
 from allot.client.server_gates import API_SERVER, SCHEDULER
@@ -182,11 +182,7 @@ def cluster_options(
             return command(cluster=ClusterArguments(**taken), **given)
 
         found = gate_options(OF_A_CLUSTER)(bundled)
-        found = click.option(
-            "--scheduler-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
-        )(found)
+        found = scheduler_config_option(found)
         found = which_cluster.cluster_options()(at_option(found))
         if with_hardware:
             found = click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -31,3 +32,12 @@ def source_options(does: str) -> Callable[[F], F]:
         )(cluster_options()(at_option(command)))
 
     return decorate
+
+
+def scheduler_config_option(command: F) -> F:
+    """`--scheduler-config`, of the cluster that a question is about."""
+    return click.option(
+        "--scheduler-config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
+    )(command)

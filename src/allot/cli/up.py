@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from allot.cli.apply import StartObjects, apply_manifests, restore_objects
+from allot.cli.at_option import Moment, MomentType
 from allot.cli.audit_options import AuditArguments, audit_options
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.cluster_waiting import WAIT_SECONDS, wait_until_settled
 from allot.cli.completers import complete_hardware
-from allot.cli.components import component_runner, set_up_logging
+from allot.cli.components import component_runner, set_up_logging, verbose_option
 from allot.cli.dashboard_address import DEFAULT_PORT
 from allot.cli.dashboard_process import DashboardProcess
 from allot.cli.data_directory import data_dir_option, occupied
@@ -39,6 +40,7 @@ from allot.cli.last_start import (
 from allot.cli.linked_components import LinkedComponents, spawned_components
 from allot.cli.nodes import load_all
 from allot.cli.signals import stopped_by_signals
+from allot.questions.recording.moments import FORMS
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:
@@ -88,8 +90,14 @@ if TYPE_CHECKING:
     "clone",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Start as the cluster that `allot clone` wrote to this file: its nodes, devices and claims, and its pods "
-    "where they ran. No other hardware is the default.",
+    help="Start as the cluster that `allot clone` or `allot record` wrote to this file: its nodes, devices and claims, "
+    "and its pods where they ran. No other hardware is the default.",
+)
+@click.option(
+    "--at",
+    type=MomentType(),
+    metavar="TIME",
+    help=f"With --from and a recording: the cluster at this time. Default: its end. {FORMS}.",
 )
 @click.option(
     "-d", "--detach", is_flag=True, help="Return when it is ready; `allot down` stops it."
@@ -140,7 +148,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-dashboard", is_flag=True, help="Serve no dashboard.")
 @click.option("--separate", is_flag=True, help="Run every component in a separate process.")
-@click.option("-v", "--verbose", count=True, help="Log what it does; twice: also why.")
+@verbose_option
 def up(
     data_dir: Path,
     port: int,
@@ -149,6 +157,7 @@ def up(
     empty: bool,
     manifests: tuple[str, ...],
     clone: str | None,
+    at: Moment | None,
     detach: bool,
     wait: bool,
     merge_kubeconfig: bool,
@@ -178,12 +187,17 @@ def up(
 
     allot's commands find it from the same directory; for kubectl and any other client the command prints what to
     type. Ctrl-C stops it. The state stays, unless it is in memory, and the next start continues with it.
+
+    \b
+    allot up
+    allot up --hardware gpu-server=4 -f manifests/ --wait
+    allot up --from prod.allot
     """
     started = time.monotonic()
     if hardware and (no_nodes or empty):
         option = "--no-nodes" if no_nodes else "--empty"
         raise CommandError(f"--hardware needs simulated nodes: leave out {option}")
-    objects = StartObjects.read(manifests, clone)
+    objects = StartObjects.read(manifests, clone, at)
     feature_gates, rules = _of_clone(objects, feature_gates, rules)
     asked = ClusterOptions(
         data_dir=data_dir,
@@ -375,9 +389,9 @@ async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Cli
 async def _devices_page(client: Client, made: list[ClusterExporter], accept: str) -> Exposition:
     """The metrics of `allot exporter`; what computes them is loaded when they are first asked for."""
     if not made:
-        from allot.cli.cluster_exporter import ClusterExporter
+        from allot.cli.cluster_exporter import ClusterExporter, ListedCluster
 
-        made.append(ClusterExporter(client))
+        made.append(ClusterExporter(ListedCluster(client)))
     return await made[0].page(accept)
 
 

@@ -7,10 +7,11 @@ series is bounded: series per node and per pool can be left out, and are when th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import accumulate
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -21,6 +22,7 @@ from allot.api.core import Pod
 from allot.api.quantity import Quantity
 from allot.api.times import read_time
 from allot.client import resources
+from allot.client.resources import Resource
 from allot.controllers.pool_status import newest_slices
 from allot.questions.devices import DeviceFilter, DeviceList, DeviceUse, list_devices
 from allot.questions.largest_request import largest_request
@@ -51,6 +53,8 @@ class Figures(NamedTuple):
     families: tuple[Metric, ...]
     left_out: tuple[str, ...] = ()
     """What was left out because there are too many: node or pool."""
+    oldest: Mapping[str, datetime] = MappingProxyType({})
+    """When the oldest pending pod of each cause was created."""
 
 
 class Waits:
@@ -61,22 +65,38 @@ class Waits:
         self._counts = [0] * (len(WAIT_BUCKETS) + 1)
         self._seconds = 0.0
         self._has_begun = False
+        self._is_told = False
+        """Whether `change` is called; then pods are known to be gone when that says so."""
 
     def update(self, pods: Iterable[Pod]) -> None:
         """Count pods that have a node since the last time. Pods of the first time are older than the metric."""
-        seen: dict[str, None] = {}
-        for pod in pods:
-            if not pod.node_name:
-                continue
-            uid = pod.metadata.uid
-            seen[uid] = None
-            if self._has_begun and uid not in self._seen:
-                seconds = _wait_of(pod)
-                if seconds is not None:
-                    bucket = sum(bound < seconds for bound in WAIT_BUCKETS)
-                    self._counts[bucket] += 1
-                    self._seconds += seconds
-        self._seen, self._has_begun = seen, True
+        bound = {pod.metadata.uid: pod for pod in pods if pod.node_name}
+        for pod in bound.values():
+            self._count(pod)
+        if not self._is_told:
+            self._seen = dict.fromkeys(bound)
+        self._has_begun = True
+
+    def change(self, resource: Resource[Any], old: Any, new: Any) -> None:
+        """Take one change of any object between two updates: a pod that got a node may end before the next one."""
+        if resource is not resources.PODS:
+            return
+        self._is_told = True
+        if new is None:
+            self._seen.pop(old.metadata.uid, None)
+        elif new.node_name:
+            self._count(new)
+
+    def _count(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if uid in self._seen:
+            return
+        self._seen[uid] = None
+        seconds = _wait_of(pod) if self._has_begun else None
+        if seconds is not None:
+            bucket = sum(bound < seconds for bound in WAIT_BUCKETS)
+            self._counts[bucket] += 1
+            self._seconds += seconds
 
     def family(self) -> Metric:
         family = HistogramMetricFamily(
@@ -122,7 +142,8 @@ def compute_figures(
             left_out.append(name)
         elif is_wanted:
             families.append(family)
-    families += _pending(cluster, model, is_over)
+    pending, oldest = _pending(cluster, model, is_over)
+    families.append(pending)
     omitted = GaugeMetricFamily(
         "allot_metrics_left_out",
         "1 if series by node or pool are left out because there are too many.",
@@ -130,7 +151,7 @@ def compute_figures(
     )
     for name in ("node", "pool"):
         omitted.add_metric([name], float(name in left_out))
-    return Figures((*families, omitted), tuple(left_out))
+    return Figures((*families, omitted), tuple(left_out), oldest)
 
 
 # --- devices ---
@@ -244,25 +265,31 @@ def _capacity(cluster: ObservedCluster, devices: DeviceList) -> tuple[Metric, ..
 
 def _pending(
     cluster: ObservedCluster, model: StaticScheduler, is_over: Callable[[], bool]
-) -> Iterator[Metric]:
+) -> tuple[Metric, dict[str, datetime]]:
+    """Pods by cause, and when the oldest of each was created."""
     pods = GaugeMetricFamily(
         "allot_pending_pods",
         "Pods without a node by cause: the scheduler plugin that rejects the nodes which come closest, or why none is asked.",
         labels=("cause",),
     )
-    oldest = GaugeMetricFamily(
+    oldest: dict[str, datetime] = {}
+    found = pods_by_cause(model, cluster.objects.of(resources.PODS), is_over)
+    for cause, members in sorted(found.items()):
+        created = [pod.pod.metadata.creation_timestamp for pod in members]
+        oldest[cause] = min((time for time in created if time is not None), default=cluster.now)
+        pods.add_metric([cause], len(members))
+    return pods, oldest
+
+
+def _ages(oldest: Mapping[str, datetime], now: datetime) -> Metric:
+    family = GaugeMetricFamily(
         "allot_pending_pods_oldest_seconds",
         "How long the oldest of them waits.",
         labels=("cause",),
     )
-    found = pods_by_cause(model, cluster.objects.of(resources.PODS), is_over)
-    for cause, members in sorted(found.items()):
-        created = [pod.pod.metadata.creation_timestamp for pod in members]
-        first = min((time for time in created if time is not None), default=cluster.now)
-        pods.add_metric([cause], len(members))
-        oldest.add_metric([cause], max(0.0, (cluster.now - first).total_seconds()))
-    yield pods
-    yield oldest
+    for cause, created in oldest.items():
+        family.add_metric([cause], max(0.0, (now - created).total_seconds()))
+    return family
 
 
 # --- a registry ---
@@ -271,9 +298,10 @@ def _pending(
 class ClusterMetrics(Collector):
     """The last figures, for a registry. `update` replaces them."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, waits: Waits | None = None) -> None:
+        """`waits` may be told about pods between updates."""
+        self._waits = waits or Waits()
         self._figures = Figures(())
-        self._waits = Waits()
         self._updated: datetime | None = None
         self._seconds = 0.0
         registry.register(self)
@@ -283,6 +311,10 @@ class ClusterMetrics(Collector):
         self._waits.update(cluster.objects.of(resources.PODS))
         self._figures, self._updated, self._seconds = figures, cluster.now, seconds
 
+    def confirm(self, now: datetime) -> None:
+        """The figures still hold: nothing has changed."""
+        self._updated = now
+
     def describe(self) -> Iterable[Metric]:
         return ()
 
@@ -290,13 +322,14 @@ class ClusterMetrics(Collector):
         yield from self._figures.families
         yield self._waits.family()
         if self._updated is not None:
+            yield _ages(self._figures.oldest, self._updated)
             yield GaugeMetricFamily(
                 "allot_exporter_last_update_timestamp_seconds",
-                "When the cluster was last read.",
+                "When the metrics were last up to date.",
                 value=self._updated.timestamp(),
             )
             yield GaugeMetricFamily(
                 "allot_exporter_update_seconds",
-                "How long reading the cluster and computing its metrics took.",
+                "How long computing the metrics took, with listing if the cluster is not followed.",
                 value=self._seconds,
             )

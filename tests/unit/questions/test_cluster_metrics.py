@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from allot.api.base import replace
 from allot.api.core import Pod
+from allot.client import resources
 from allot.driver.loading import load_hardware
 from allot.questions.cluster_metrics import (
     ClusterMetrics,
@@ -168,6 +169,20 @@ def test_waits_are_counted_once() -> None:
     (total,) = [s.value for s in waits.family().samples if s.name.endswith("_count")]
     (seconds,) = [s.value for s in waits.family().samples if s.name.endswith("_sum")]
     assert (total, seconds) == (2, 101)
+
+
+def test_waits_of_pods_that_end_between_updates_are_counted() -> None:
+    waits = Waits()
+    waits.change(resources.PODS, None, a_bound_pod("old", 5))
+    waits.update([a_bound_pod("old", 5)])
+    short = a_bound_pod("short", 2)
+    waits.change(resources.PODS, None, a_pod("short"))
+    waits.change(resources.PODS, a_pod("short"), short)
+    waits.update([a_bound_pod("old", 5)])  # from before it was bound
+    waits.change(resources.PODS, short, short)
+    waits.change(resources.PODS, short, None)
+    (total,) = [s.value for s in waits.family().samples if s.name.endswith("_count")]
+    assert total == 1
 
 
 def a_bound_pod(name: str, seconds: float) -> Pod:

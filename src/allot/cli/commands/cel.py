@@ -33,6 +33,10 @@ def cel(**options: Any) -> int:
     Shows the value, its type and what it cost; with --derived also the groups of devices that a
     matchAttribute constraint would see. Exits 1 if the expression does not compile, costs too much, or
     fails on a device: a claim with such a selector would be refused, or not be scheduled.
+
+    \b
+    allot cel 'device.attributes["gpu.example.com"].model == "H100"'
+    allot cel 'device.driver' -f slices.yaml
     """
     from allot.cli.cel import try_expression
 

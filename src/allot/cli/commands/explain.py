@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from allot._lazy import load_when_used
 from allot.cli.completers import complete_namespaces, complete_targets
 from allot.cli.gate_options import gate_options
-from allot.cli.source_options import OF_A_CLUSTER, source_options
+from allot.cli.source_options import OF_A_CLUSTER, scheduler_config_option, source_options
 
 
 @click.command()
@@ -41,11 +40,7 @@ from allot.cli.source_options import OF_A_CLUSTER, source_options
     default="",
     help="Explain as this scheduler would decide. Default: the pod's own.",
 )
-@click.option(
-    "--scheduler-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The KubeSchedulerConfiguration of the scheduler. Default: Kubernetes' default.",
-)
+@scheduler_config_option
 @click.option(
     "-o",
     "--output",

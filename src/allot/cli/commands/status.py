@@ -42,6 +42,11 @@ def status(**options: Any) -> int:
     Of ResourceSlices, ResourceClaims, DeviceClasses and DeviceTaintRules, in a cluster or in files such as
     `kubectl get resourceslices,resourceclaims,deviceclasses -A -o yaml` prints. The figures are those that a
     ResourcePoolStatusRequest gets, but available are only as many partitions as can be had at the same time.
+
+    \b
+    allot status
+    allot status --class gpu.example.com --by node
+    allot status -f prod.rec --at 14:05
     """
     from allot.cli.status import show_status
 

@@ -10,8 +10,9 @@ from prometheus_client import generate_latest
 
 from allot.cli.cluster_exporter import ClusterExporter, ExporterEndpoints
 from allot.questions.observed_cluster import ObservedCluster, UnreadableError
+from allot.testing.builders import a_pod
 from allot.testing.observed_clusters import observed
-from tests.unit.questions.test_cluster_metrics import a_cluster, a_pod
+from tests.unit.questions.test_cluster_metrics import a_cluster
 
 
 class FakeSource:

@@ -8,7 +8,7 @@ with most questions where most has changed. Other API servers, and users who may
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from heapq import heappop, heappush
@@ -80,9 +80,9 @@ async def _read(versions: _Versions, client: Client, now: float) -> Past | None:
     listed = await asyncio.gather(*(_listed(client, kind, first) for kind in KINDS))
     objects = [(kind, obj) for kind, found in zip(KINDS, listed, strict=True) for obj in found]
     watched = await asyncio.gather(*(_watched(client, kind, first, last) for kind in KINDS))
-    moments = await _moments(versions, begins, now)
-    known = [version for version, _ in moments]
     events = sorted((each for found in watched for each in found), key=lambda each: each.version)
+    moments = await _moments(versions, begins, now, [each.version for each in events])
+    known = [version for version, _ in moments]
     changes = [
         PastChange(
             moments[bisect_left(known, each.version)][1], each.resource, each.key, each.object
@@ -125,13 +125,20 @@ async def _earliest(versions: _Versions, now: float) -> float | None:
     return kept
 
 
-async def _moments(versions: _Versions, begins: float, now: float) -> list[tuple[int, float]]:
-    """Versions and the first time that is known to have them, in order."""
+async def _moments(
+    versions: _Versions, begins: float, now: float, changed: Sequence[int]
+) -> list[tuple[int, float]]:
+    """Versions and the first time that is known to have them, in order.
+
+    Only times between which versions in `changed` came are told apart: leases, for example, change all the time.
+    """
     first, last = await versions.at(begins), await versions.at(now)
     found = {now: last}
     intervals = [(begins - now, begins, now, first, last)]
     for _ in range(MAX_QUESTIONS):
-        while intervals and intervals[0][3] == intervals[0][4]:
+        while intervals and bisect_right(changed, intervals[0][3]) == bisect_right(
+            changed, intervals[0][4]
+        ):
             heappop(intervals)  # nothing has changed
         if not intervals or -intervals[0][0] <= MOMENT_SECONDS:
             break

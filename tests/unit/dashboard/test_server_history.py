@@ -103,12 +103,27 @@ def test_history_that_begins_later() -> None:
     assert NOW - 100 <= past.begins < NOW - 99
 
 
+BUSY = {float(time): time for time in range(int(NOW) - 400, int(NOW))}
+"""Something changes every second."""
+
+
 def test_questions_are_bounded() -> None:
-    versions = {float(time): time for time in range(int(NOW) - 400, int(NOW))}
-    server = PastServer(versions)
+    events = [claimed("MODIFIED", time) for time in range(int(NOW) - 300, int(NOW))]
+    server = PastServer(BUSY, events)
 
     assert past_of(server) is not None
     assert server.questions <= MAX_QUESTIONS + 20
+
+
+def test_other_objects_that_change_all_the_time_do_not_blur_times() -> None:
+    at = int(NOW) - 123
+    server = PastServer(BUSY, [claimed("ADDED", at)])
+
+    past = past_of(server)
+
+    assert past is not None
+    assert at <= past.changes[0].at < at + 2
+    assert server.questions < 30
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 HERE: Final = Path(__file__).resolve().parent
 CHROMIUM: Final = "/usr/bin/chromium"
 HARDWARE: Final = ("gpu-server=14", "mig-server=5", "shared-nic=6", "fabric=4")
+FIRST: Final = "fetch('/api/objects?kind={kind}').then(answer => answer.json()).then(found => found.rows[0].{one})"
 VIEWS: Final = {
     "floor": "#/floor",
     "pending": "#/pending",
@@ -59,6 +60,13 @@ def wait_for(page: Page, condition: str, seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
+def views_of(page: Page) -> dict[str, str]:
+    """The views, with a claim and a pod of the cluster."""
+    claim = page.evaluate(FIRST.format(kind="claims", one="claim"))
+    pod = page.evaluate(FIRST.format(kind="pods", one="pod"))
+    return VIEWS | {"claim": f"#/claim/{claim}", "pod": f"#/pod/{pod}"}
+
+
 def photograph(page: Page, path: Path, view: str) -> None:
     page.evaluate("view => { location.hash = view; }", view)
     time.sleep(2.5)  # what was asked for has been drawn
@@ -74,12 +82,13 @@ def main() -> None:
         wait_for(page, "window.allot?.isReady && allot.figures && allot.figures.held > 100")
         time.sleep(3.0)
         photograph(page, HERE / "dashboard.png", VIEWS["floor"])
+        shown = views_of(page)
         for theme in ("light", "dark") if views is not None else ():
             assert views is not None
             page.evaluate("theme => allot.setTheme(theme)", theme)
             for width, height in ((1600, 1000), (375, 800)):
                 page.set_viewport_size({"width": width, "height": height})
-                for name, view in VIEWS.items():
+                for name, view in shown.items():
                     photograph(page, views / f"{name}-{theme}-{width}.png", view)
         browser.close()
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from allot.testing.manifests import a_pod_manifest
 from allot.testing.processes import ApiServerProcess
-from tests.acceptance.runner.rest import RestClient
 from tests.acceptance.server_process import PROGRAM
 from tests.integration.browser import BrowserPage, chromium, needs_chromium, opened
 
-pytestmark = [needs_chromium, pytest.mark.timeout(600)]
+KUBECTL = shutil.which("kubectl")
+pytestmark = [
+    needs_chromium,
+    pytest.mark.skipif(
+        KUBECTL is None, reason="kubectl is not on the PATH: pods are created with it"
+    ),
+    pytest.mark.timeout(600),
+]
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 VIEWS = {
@@ -29,22 +40,35 @@ VIEWS = {
     "#/cel": "CEL playground",
     "#/device/gpu.example.com/gpu-server-0/gpu-0": "gpu-0",
 }
-CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
-PODS = "/api/v1/namespaces/default/pods"
+TAB_IS_VISIBLE = """(() => {
+  const box = document.querySelector("#tabs [aria-current]").getBoundingClientRect();
+  return box.left >= 0 && box.right <= innerWidth + 1;
+})()"""
 
 
 class RunningCluster(NamedTuple):
     """An `allot up` and its dashboard."""
 
-    client: RestClient
+    kubeconfig: Path
     url: str
 
-    def create(self, path: str, body: dict[str, Any]) -> None:
-        answer = self.client.request("POST", path, body=body)
-        assert answer.code == 201, answer
+    def kubectl(self, *arguments: str, given: str = "") -> str:
+        """What kubectl prints; it must succeed."""
+        assert KUBECTL is not None
+        done = subprocess.run(
+            [KUBECTL, "--kubeconfig", str(self.kubeconfig), *arguments],
+            input=given, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    def delete(self, path: str) -> None:
-        self.client.request("DELETE", path)
+    def create(self, *objects: dict[str, Any]) -> None:
+        manifest = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.kubectl("create", "-f", "-", given=json.dumps(manifest))
+
+    def delete(self, *names: str) -> None:
+        """Delete objects, named as pod/NAME or resourceclaim/NAME, if they exist."""
+        self.kubectl("delete", "--ignore-not-found", "--wait=false", *names)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +86,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster
                     break
             address = re.search(r"Dashboard: (\S+)", "".join(said))
             assert address is not None, said
-            with RestClient.from_kubeconfig(directory / "kubeconfig") as client:
-                yield RunningCluster(client, address[1])
+            yield RunningCluster(directory / "kubeconfig", address[1])
         finally:
             process.terminate()
             process.wait(60)
@@ -103,21 +126,31 @@ def a_claim(name: str, count: int = 1) -> dict[str, Any]:
     }
 
 
-def gpu_pod(name: str, claim: str, **annotations: str) -> dict[str, Any]:
+def gpu_pod(name: str, claim: str) -> dict[str, Any]:
     container = {"name": "c", "image": "example.com/i", "resources": {"claims": [{"name": "gpus"}]}}
-    return a_pod_manifest(
-        name, claims={"gpus": claim}, containers=[container], metadata={"annotations": annotations}
-    )
+    return a_pod_manifest(name, claims={"gpus": claim}, containers=[container])
 
 
 @pytest.fixture
 def trainer(cluster: RunningCluster) -> Iterator[None]:
     """A pod that holds two GPUs."""
-    cluster.create(CLAIMS, a_claim("two", 2))
-    cluster.create(PODS, gpu_pod("trainer", "two"))
+    cluster.create(a_claim("two", 2), gpu_pod("trainer", "two"))
     yield
-    cluster.delete(f"{PODS}/trainer")
-    cluster.delete(f"{CLAIMS}/two")
+    cluster.delete("pod/trainer", "resourceclaim/two")
+
+
+@contextmanager
+def dashboard_of(kubeconfig: Path) -> Iterator[str]:
+    """The address of an `allot dashboard`."""
+    options = ["--kubeconfig", str(kubeconfig), "--no-open", "--port", "0"]
+    command = [*PROGRAM, "dashboard", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[1]
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def held(page: BrowserPage, count: int) -> None:
@@ -132,14 +165,12 @@ def test_the_floor_plan_changes_with_the_cluster(
     held(page, 0)
     drawn = page.page.evaluate("allot.plan.canvas.toDataURL()")
 
-    cluster.create(CLAIMS, a_claim("four", 4))
-    cluster.create(PODS, gpu_pod("worker", "four"))
+    cluster.create(a_claim("four", 4), gpu_pod("worker", "four"))
     held(page, 4)
     page.wait("allot.plan.painter.drawn.count > 1")
     page.wait_for_text("held", "a claim holds it")
     assert page.page.evaluate("allot.plan.canvas.toDataURL()") != drawn
-    cluster.delete(f"{PODS}/worker")
-    cluster.delete(f"{CLAIMS}/four")
+    cluster.delete("pod/worker", "resourceclaim/four")
     held(page, 0)
 
 
@@ -161,8 +192,7 @@ def test_from_a_pod_to_its_claim_and_device_and_back(page: BrowserPage) -> None:
 def test_pending_pods_light_up_the_devices_concerned(
     cluster: RunningCluster, page: BrowserPage
 ) -> None:
-    cluster.create(CLAIMS, a_claim("nine", 9))
-    cluster.create(PODS, gpu_pod("greedy", "nine"))
+    cluster.create(a_claim("nine", 9), gpu_pod("greedy", "nine"))
     try:
         page.wait("document.querySelector('#tabs .badge')")
         page.open("#/pending")
@@ -171,8 +201,7 @@ def test_pending_pods_light_up_the_devices_concerned(
         page.wait_for_text("For example")
         page.wait_for_text("pod default/greedy")
     finally:
-        cluster.delete(f"{PODS}/greedy")
-        cluster.delete(f"{CLAIMS}/nine")
+        cluster.delete("pod/greedy", "resourceclaim/nine")
     page.wait_for_text("No pod waits for a node")
 
 
@@ -189,8 +218,8 @@ def test_what_if_changes_nothing(cluster: RunningCluster, page: BrowserPage) -> 
     assert sum(name.startswith("gpu-server-new") for name in page.states()) == 36
     page.page.click("[data-key=Before]")
     page.wait("allot.plan.shown === allot.floor")
-    nodes = cluster.client.request("GET", "/api/v1/nodes").body["items"]
-    assert len(nodes) == 2
+    nodes = cluster.kubectl("get", "nodes", "-o", "name")
+    assert len(nodes.split()) == 2
 
     page.page.select_option("[data-key=kind]", "drain")
     page.page.fill("[data-key=drain]", "nowhere")
@@ -199,15 +228,34 @@ def test_what_if_changes_nothing(cluster: RunningCluster, page: BrowserPage) -> 
     page.wait_for_text("no Node nowhere")
 
 
+def test_history_from_before_the_dashboard_is_played(
+    cluster: RunningCluster, page: BrowserPage, browser: Any
+) -> None:
+    """allot's API server keeps its history: a dashboard that starts later has it."""
+    held(page, 0)
+    cluster.create(a_claim("earlier"), gpu_pod("earlier", "earlier"))
+    held(page, 1)
+    during = page.page.evaluate("Date.now() / 1000") + 2
+    time.sleep(4)
+    cluster.delete("pod/earlier", "resourceclaim/earlier")
+    held(page, 0)
+    with dashboard_of(cluster.kubeconfig) as url, opened(browser, url) as other:
+        other.wait_ready()
+        other.wait(f"allot.status.begins < {during}")
+        other.open(f"#/time?at={during}")
+        other.wait(
+            "[...allot.plan.shown.devices.values()].filter(each => each.state === 'held').length === 1"
+        )
+        other.check()
+
+
 def test_history_is_played(cluster: RunningCluster, page: BrowserPage) -> None:
     held(page, 0)
     before = page.page.evaluate("Date.now() / 1000")
-    cluster.create(CLAIMS, a_claim("past"))
-    cluster.create(PODS, gpu_pod("past", "past"))
+    cluster.create(a_claim("past"), gpu_pod("past", "past"))
     held(page, 1)
     during = page.page.evaluate("Date.now() / 1000")
-    cluster.delete(f"{PODS}/past")
-    cluster.delete(f"{CLAIMS}/past")
+    cluster.delete("pod/past", "resourceclaim/past")
     held(page, 0)
 
     page.open(f"#/time?at={during}")
@@ -258,6 +306,7 @@ def test_every_view_fits_and_is_accessible(page: BrowserPage, theme: str, width:
         page.wait_for_text(title)
         page.wait("!document.querySelector('#panel').innerText.includes('Loading …')")
         assert page.page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert page.page.evaluate(TAB_IS_VISIBLE), address
         found = axe.run(page.page)
         broken = [
             (each["id"], [node["html"] for node in each["nodes"]][:3])
@@ -294,42 +343,100 @@ def test_the_token_is_needed(cluster: RunningCluster, browser: Any) -> None:
 
 
 @pytest.mark.usefixtures("trainer")
+def test_a_link_on_a_page_of_another_site(
+    cluster: RunningCluster, shared_page: BrowserPage, tmp_path: Path
+) -> None:
+    """The browser does not send the cookie with the first request; the address is opened nevertheless."""
+    target = f"{cluster.url.partition('?')[0]}#/pod/default/trainer"
+    other = tmp_path / "console.html"
+    other.write_text(f'<a href="{target}">why does it wait?</a>', encoding="utf-8")
+    page = shared_page.page.context.new_page()
+    try:
+        page.goto(other.as_uri())
+        page.click("a")
+        page.wait_for_selector("text=Pod, ", timeout=60_000)
+    finally:
+        page.close()
+
+
+@pytest.mark.usefixtures("trainer")
 def test_an_object_that_is_deleted_while_it_is_shown(
     cluster: RunningCluster, page: BrowserPage
 ) -> None:
     page.expected = ("404",)
     page.open("#/claim/default/two")
     page.wait_for_text("Claim, reserved")
-    cluster.delete(f"{PODS}/trainer")
-    cluster.delete(f"{CLAIMS}/two")
+    cluster.delete("pod/trainer", "resourceclaim/two")
     page.wait_for_text("Claim, deleted", "released", "deleted")
     page.open("#/pod/default/trainer")
     page.wait_for_text("This pod does not exist")
 
 
 def test_the_cluster_is_gone_and_comes_back(tmp_path: Path, browser: Any) -> None:
-    with ApiServerProcess(tmp_path / "server") as server:
-        command = [
-            *PROGRAM,
-            "dashboard",
-            "--kubeconfig",
-            str(server.kubeconfig),
-            "--no-open",
-            "--port",
-            "0",
-        ]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            try:
-                url = process.stdout.readline().split()[1]
-                with opened(browser, url) as page:
-                    page.wait_ready()
-                    server.kill()
-                    page.wait_for_text("may be outdated", where="#banner")
-                    server.start()
-                    page.wait("document.querySelector('#banner').hidden")
-                    page.wait_for_text("live", where="#connection")
-                    page.check()
-            finally:
-                process.terminate()
-                process.wait(60)
+    with (
+        ApiServerProcess(tmp_path / "server") as server,
+        dashboard_of(server.kubeconfig) as url,
+        opened(browser, url) as page,
+    ):
+        page.wait_ready()
+        server.kill()
+        page.wait_for_text("may be outdated", where="#banner")
+        server.start()
+        page.wait("document.querySelector('#banner').hidden")
+        page.wait_for_text("live", where="#connection")
+        page.check()
+
+
+def a_limited_viewer(cluster: RunningCluster, kubeconfig: Path) -> None:
+    """Write a kubeconfig of a user who may list devices, and claims and pods of the namespace `open` only."""
+    kubectl = cluster.kubectl
+    kubectl("create", "namespace", "open")
+    kubectl("create", "serviceaccount", "viewer", "-n", "open")
+    user = "--serviceaccount=open:viewer"
+    devices = "nodes,resourceslices.resource.k8s.io,deviceclasses.resource.k8s.io"
+    verbs = "--verb=get,list,watch"
+    kubectl("create", "clusterrole", "devices-viewer", verbs, f"--resource={devices}")
+    kubectl("create", "clusterrolebinding", "viewer", "--clusterrole=devices-viewer", user)
+    claims = "pods,resourceclaims.resource.k8s.io"
+    kubectl("create", "role", "viewer", "-n", "open", verbs, f"--resource={claims}")
+    kubectl("create", "rolebinding", "viewer", "-n", "open", "--role=viewer", user)
+    config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
+    config["users"][0]["user"] = {
+        "token": kubectl("create", "token", "viewer", "-n", "open").strip()
+    }
+    config["contexts"][0]["context"]["namespace"] = "open"
+    kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def test_no_names_of_what_the_viewer_may_not_list(
+    cluster: RunningCluster, page: BrowserPage, browser: Any, tmp_path: Path
+) -> None:
+    a_limited_viewer(cluster, tmp_path / "kubeconfig")
+    cluster.create(a_claim("hidden-claim"), gpu_pod("hidden-pod", "hidden-claim"))
+    held(page, 1)
+    device = page.page.evaluate(
+        "[...allot.floor.devices.values()].find(each => each.state === 'held')"
+    )
+    query = f"driver={device['driver']}&pool={device['pool']}&device={device['name']}"
+    paths = [
+        "/api/objects?kind=pods", "/api/objects?kind=claims", "/api/pending", "/api/choices",
+        f"/api/device?{query}", "/api/history", "/api/history/floor?at=1",
+        "/api/pod?namespace=default&name=hidden-pod",
+        "/api/explain?kind=pod&namespace=default&name=hidden-pod",
+    ]  # fmt: skip
+    try:
+        with dashboard_of(tmp_path / "kubeconfig") as url, opened(browser, url) as other:
+            other.wait_ready()
+            said = other.page.evaluate(
+                "paths => Promise.all(paths.map(path => fetch(path).then(answer => answer.text())))",
+                paths,
+            )
+            shown = other.page.evaluate("JSON.stringify([...allot.floor.devices.values()])")
+            other.wait_for_text("could not be read", "only those in namespace open")
+            assert len(other.states()) == 24
+            for text in (shown, *said[:-2]):
+                assert "hidden" not in text
+            # The answers about the pod itself repeat its name at most.
+            assert all("hidden-claim" not in text for text in said[-2:])
+    finally:
+        cluster.delete("pod/hidden-pod", "resourceclaim/hidden-claim")

@@ -1,4 +1,4 @@
-"""Rules for the fields of a clone: what becomes of a value, and of names in it with `--anonymize`.
+"""Rules for the fields of a clone: which values are kept, and how names change with `--anonymize`.
 
 Rules keep numbers, booleans, strings, and lists and maps of them; anything nested deeper needs a table of fields.
 """

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlparse
 
+from allot.apiserver.kinds.definition import PROXIES
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -694,6 +695,8 @@ def _requests(resource: Resource, version: str) -> Iterator[tuple[str, str]]:
         for method in ("GET", "PUT", "PATCH", "DELETE"):
             yield method, f"{place}/absent"
         for part in resource.subresources:
+            if part in PROXIES:
+                continue  # the real server forwards these, to what does not exist
             for method, verb in (("GET", "get"), ("PUT", "update"), ("POST", "create")):
                 if verb in part.verbs:
                     yield method, f"{place}/absent/{part.name}"

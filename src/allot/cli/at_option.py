@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from allot.cli.errors import CommandError
-from allot.questions.recording.detection import is_recording
-from allot.questions.recording.moments import FORMS, is_time_of_day, read_moment
+from allot.cli.moments import FORMS, is_time_of_day, read_moment
 
 if TYPE_CHECKING:
     from allot.client.snapshot import Snapshot
@@ -72,6 +71,8 @@ def snapshot_of_recording(path: str, at: Moment | None) -> Snapshot | None:
     `CommandError` if it cannot be read, or does not have the time.
     """
     file = Path(path)
+    from allot.questions.recording.detection import is_recording
+
     if not is_recording(file):
         return None
     from allot.questions.recording.lines import RecordingError

@@ -14,9 +14,9 @@ import click
 from allot.cli.components import component_runner, set_up_logging, verbose_option
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
+from allot.cli.moments import read_duration
 from allot.cli.signals import stopped_by_signals
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error, cluster_options
-from allot.questions.recording.moments import read_duration
 
 if TYPE_CHECKING:
     from allot.client.client import Client

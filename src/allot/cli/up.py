@@ -38,9 +38,9 @@ from allot.cli.last_start import (
     write_last_start,
 )
 from allot.cli.linked_components import LinkedComponents, spawned_components
+from allot.cli.moments import FORMS
 from allot.cli.nodes import load_all
 from allot.cli.signals import stopped_by_signals
-from allot.questions.recording.moments import FORMS
 from allot.rules import RuleSet
 
 if TYPE_CHECKING:

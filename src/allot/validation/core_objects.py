@@ -118,9 +118,10 @@ def validate_runtime_class(runtime_class: RawObject) -> Iterator[FieldError]:
     yield from validate_labels(labels, scheduling / "nodeSelector")
     tolerations = runtime_class.get("scheduling", "tolerations", default=[])
     for index, toleration in enumerate(tolerations):
-        yield from validate_toleration(toleration, scheduling / "tolerations" @ index)
+        where = scheduling / "tolerations" @ index
+        yield from validate_toleration(toleration, where, names_value=True)
         if toleration in tolerations[:index]:
-            yield duplicate(scheduling / "tolerations" @ index, toleration)
+            yield duplicate(where, toleration)
 
 
 # --- events ---

@@ -55,8 +55,10 @@ def validate_pod_placement(spec: Part, path: FieldPath) -> Iterator[FieldError]:
 # --- tolerations and gates ---
 
 
-def validate_toleration(toleration: Part, path: FieldPath) -> Iterator[FieldError]:
-    """A toleration of node taints, of a pod or of a RuntimeClass."""
+def validate_toleration(
+    toleration: Part, path: FieldPath, *, names_value: bool = False
+) -> Iterator[FieldError]:
+    """A toleration of node taints, of a pod or of a RuntimeClass, whose errors name the value alone."""
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     operator_path = path / "operator"
@@ -78,8 +80,9 @@ def validate_toleration(toleration: Part, path: FieldPath) -> Iterator[FieldErro
                 yield invalid(operator_path, value, problem)
         case "Exists":
             if value:
+                shown = value if names_value else toleration
                 yield invalid(
-                    operator_path, toleration, "value must be empty when `operator` is 'Exists'"
+                    operator_path, shown, "value must be empty when `operator` is 'Exists'"
                 )
         case _:
             yield not_supported(operator_path, operator, OPERATORS)

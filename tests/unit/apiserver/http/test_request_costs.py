@@ -221,7 +221,7 @@ EVENT: Final = {
             "POST",
             "/apis/events.k8s.io/v1/namespaces/default/events",
             EVENT,
-            615,
+            620,
             id="create-event",
         ),
     ],

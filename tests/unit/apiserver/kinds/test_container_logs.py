@@ -142,19 +142,19 @@ def lines_of(pod: Pod, after: timedelta | None = None) -> list[LogLine]:
     ],
 )
 def test_a_log_is_bounded(template: str) -> None:
-    found = lines_of(a_pod(template))
+    found = lines_of(logged_pod(template))
 
     assert 0 < len(found) <= MAX_LINES
     assert sum(len(line.text) + 1 for line in found) <= MAX_BYTES + 200_000
 
 
 def test_the_newest_lines_are_kept() -> None:
-    assert [line.text for line in lines_of(a_pod("every 1ms: {n}"))][-1] == "35000"
+    assert [line.text for line in lines_of(logged_pod("every 1ms: {n}"))][-1] == "35000"
 
 
 @pytest.mark.parametrize("template", [LOG, "every 7s: {n}", "every 1500ms: {n}"])
 def test_what_follows_is_what_was_not_there_before(template: str) -> None:
-    pod = a_pod(template)
+    pod = logged_pod(template)
     for seconds in (0, 1, 5, 10, 12, 20, 29, 30, 31):
         moment = NOW - timedelta(seconds=seconds)
         new = [line for line in lines_of(pod) if line.time > moment]

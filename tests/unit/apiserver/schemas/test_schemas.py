@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from allot.api import meta
 from allot.api.identities import GroupVersionKind
+from allot.apiserver.kinds.definition import CONNECTIONS, PROXIES
 from allot.apiserver.kinds.resources import RESOURCES
 from allot.apiserver.schemas import structs, tables
 from allot.apiserver.schemas.mismatches import first_mismatch
@@ -20,10 +21,7 @@ LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 SERVED: Final = sorted(
     {resource.gvk(version) for resource in RESOURCES for version in resource.versions}
     | {part.kind for resource in RESOURCES for part in resource.subresources if part.kind}
-    - {
-        GroupVersionKind("", "v1", f"Pod{name}Options")
-        for name in ("Attach", "Exec", "PortForward")
-    }
+    - {part.kind for part in (*CONNECTIONS, *PROXIES)}
 )
 """All but the options of connections, which are in the query."""
 

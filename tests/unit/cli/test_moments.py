@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from allot.questions.recording.moments import read_duration, read_moment
+from allot.cli.moments import read_duration, read_moment
 
 NOW = datetime(2026, 5, 1, 14, 5, 30, tzinfo=UTC)
 EAST = timezone(timedelta(hours=2))

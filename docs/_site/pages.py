@@ -41,6 +41,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
         "docs/driver-conformance.md",
         "docs/explain.md",
         "docs/questions.md",
+        "docs/performance.md",
         "docs/dashboard.md",
         "docs/top.md",
         "docs/lint.md",

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 LOAD: Final = "harness"
 """The process that creates the pods, which counts for neither."""
 LEFT, RIGHT, TOP, HEIGHT, GAP = 52, 12, 56, 150, 62
-BAR, SPACE = 15, 22
+BAR, SPACE = 18, 34
+MIN_WIDTH: Final = 460
 STYLE: Final = """
 text { font: 12px sans-serif; fill: #24292f } .title { font-weight: bold; font-size: 14px }
 .axis { stroke: #8c959f } .grid { stroke: #d0d7de } .background { fill: #ffffff }
@@ -64,7 +65,7 @@ def groups_in(nodes: str, path: Path) -> Iterator[Group]:
 
 
 def drawn(groups: Sequence[Group], title: str) -> str:
-    width = LEFT + len(groups) * (2 * BAR + SPACE) + RIGHT
+    width = max(LEFT + len(groups) * (2 * BAR + SPACE) + RIGHT, MIN_WIDTH)
     height = TOP + len(PANELS) * (HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">',
@@ -116,7 +117,7 @@ def panel_of(panel: Panel, groups: Sequence[Group], top: int, width: int) -> Ite
                 f'text-anchor="middle">{shown(value)}</text>'
             )
         yield f'<text x="{x + BAR}" y="{bottom + 14}" text-anchor="middle">{group.variant}</text>'
-        yield f'<text x="{x + BAR}" y="{bottom + 28}" text-anchor="middle">{group.nodes}</text>'
+        yield f'<text x="{x + BAR}" y="{bottom + 28}" text-anchor="middle">{group.nodes} nodes</text>'
     yield f'<line class="axis" x1="{LEFT}" x2="{width - RIGHT}" y1="{bottom}" y2="{bottom}"/>'
 
 
@@ -133,7 +134,7 @@ def main() -> None:
     for argument in options.measured:
         nodes, _, file = argument.partition("=")
         groups += groups_in(nodes, Path(file))
-    title = "allot up and Kubernetes on the same two cores, by variant and number of nodes"
+    title = "allot up and Kubernetes on the same two cores"
     options.out.write_text(drawn(groups, title))
 
 

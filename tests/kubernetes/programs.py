@@ -81,8 +81,11 @@ def api_server(directory: Path, *arguments: str) -> Iterator[Path]:
 
 
 @contextmanager
-def control_plane(directory: Path) -> Iterator[None]:
-    """kube-scheduler and kube-controller-manager with default settings, as the users of the data directory."""
+def control_plane(directory: Path, *, has_kubelets: bool = False) -> Iterator[None]:
+    """kube-scheduler and kube-controller-manager with default settings, as the users of the data directory.
+
+    Nodes of the scenarios have no leases. Kubelets renew theirs, and wait for their taint of a new node to be removed.
+    """
     scheduler = str(directory / "scheduler.kubeconfig")
     manager = str(directory / "controller-manager.kubeconfig")
     configuration = directory / "kube-scheduler.yaml"
@@ -104,8 +107,7 @@ def control_plane(directory: Path) -> Iterator[None]:
                 "--use-service-account-credentials=true",
                 f"--root-ca-file={directory / 'pki' / 'ca.crt'}",
                 f"--service-account-private-key-file={directory / 'pki' / 'service-accounts.key'}",
-                # Nodes of the scenarios have no leases.
-                "--controllers=*,-node-lifecycle-controller",
+                f"--controllers=*{'' if has_kubelets else ',-node-lifecycle-controller'}",
                 "--kube-api-qps=400",
                 "--kube-api-burst=800",
                 *_delegating(manager, ports[1], directory / "kube-controller-manager"),

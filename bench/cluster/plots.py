@@ -69,7 +69,9 @@ def drawn(groups: Sequence[Group], title: str) -> str:
     height = TOP + len(PANELS) * (HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style>",
+        f"<title>{escape(title)}</title>",
+        f"<desc>{'; '.join(panel.title for panel in PANELS)}: a pair of bars for each variant</desc>",
+        f"<style>{STYLE}</style>",
         f'<rect class="background" width="{width}" height="{height}"/>',
         f'<text class="title" x="{LEFT}" y="20">{escape(title)}</text>',
         f'<rect class="allot" x="{LEFT}" y="29" width="12" height="9"/>',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -58,12 +58,7 @@ class DriverCalls:
             answers = await self.prepare_all(*claims, version=version)
         except grpc.aio.AioRpcError as error:
             raise CheckFailedError(f"NodePrepareResources: {_words(error)}") from error
-        for claim in claims:
-            answer = answers.get(claim.uid)
-            if answer is None:
-                raise CheckFailedError("NodePrepareResources has no answer about a claim")
-            if answer.error:
-                raise CheckFailedError(f"NodePrepareResources: {answer.error}")
+        _check_answers("NodePrepareResources", claims, answers)
         return {uid: list(answer.devices) for uid, answer in answers.items()}
 
     async def unprepare(self, *claims: ClaimUnderTest, version: str = "") -> None:
@@ -72,12 +67,7 @@ class DriverCalls:
             answers = await self.unprepare_all(*claims, version=version)
         except grpc.aio.AioRpcError as error:
             raise CheckFailedError(f"NodeUnprepareResources: {_words(error)}") from error
-        for claim in claims:
-            answer = answers.get(claim.uid)
-            if answer is None:
-                raise CheckFailedError("NodeUnprepareResources has no answer about a claim")
-            if answer.error:
-                raise CheckFailedError(f"NodeUnprepareResources: {answer.error}")
+        _check_answers("NodeUnprepareResources", claims, answers)
 
     async def refuses(self, claim: ClaimUnderTest, why: str) -> None:
         """The claim must not be prepared: an error about it, or of the whole call."""
@@ -106,6 +96,18 @@ class DriverCalls:
         if not versions:
             raise CheckFailedError("the driver announces no version of DRAPlugin")
         return versions[0]
+
+
+def _check_answers(
+    called: str, claims: Iterable[ClaimUnderTest], answers: Prepared | Unprepared
+) -> None:
+    """`CheckFailedError` unless every claim has an answer without an error."""
+    for claim in claims:
+        answer = answers.get(claim.uid)
+        if answer is None:
+            raise CheckFailedError(f"{called} has no answer about a claim")
+        if answer.error:
+            raise CheckFailedError(f"{called}: {answer.error}")
 
 
 def _words(error: grpc.aio.AioRpcError) -> str:

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -46,13 +46,15 @@ class Process(NamedTuple):
 class UpProcess:
     """`allot up`, from the checkout that this file belongs to."""
 
-    def __init__(self, data: Path, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, data: Path, arguments: Sequence[str] = (), environment: Mapping[str, str] = {}
+    ) -> None:
         self.data = data
         self.started = time.monotonic()
         self._log = Path(f"{data}.log").open("wb+")  # noqa: SIM115 - closed by stop()
         self.process = subprocess.Popen(  # noqa: S603 - our own
             [sys.executable, *PROGRAM, "up", "--data-dir", str(data), "--port", "0", *arguments],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            env={**os.environ, "PYTHONPATH": str(SOURCE), **environment},
             stdout=self._log,
             stderr=self._log,
         )

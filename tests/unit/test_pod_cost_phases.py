@@ -1,4 +1,4 @@
-"""How samples of the stack are counted in bench/pod_costs."""
+"""How samples of the stack are counted in bench/cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-PHASES: Final = Path(__file__).parents[2] / "bench" / "pod_costs" / "sampling" / "phases.py"
+PHASES: Final = Path(__file__).parents[2] / "bench" / "cluster" / "sampling" / "phases.py"
 
 
 def load() -> Any:

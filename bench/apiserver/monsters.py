@@ -3,7 +3,7 @@
     python -m bench.apiserver.monsters [NAME ...]
 
 Prints for each request its code, how long it took, and the longest gap between two turns of the event loop
-meanwhile, as somebody would wait who asks for something small.
+meanwhile, as clients of small requests do.
 """
 
 from __future__ import annotations

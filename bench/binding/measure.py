@@ -2,9 +2,9 @@
 
 Run it with `./scripts/bench binding [--nodes 100] [--waiting 1000] [--pods 1000] [--rounds 3] [--calls]`. One core does
 everything: API server with its store in memory, informers, decisions, writes, events, and the load. Ordinary pods (without claims,
-and with a claim for a device that is always ready) are scheduled in a cluster where nobody waits, and in one where
+and with a claim for a device that is always ready) are scheduled in a cluster without waiting pods, and in one where
 many do; both take turns, and the best of all rounds counts. Rates are per second of CPU, which others on the machine
-disturb less; with `--calls` they are per million calls of Python functions, which nobody disturbs. Then all conditions
+disturb less; with `--calls` they are per million calls of Python functions, which other processes do not change. Then all conditions
 turn True, and that is measured by the clock on the wall.
 """
 
@@ -205,7 +205,7 @@ async def run(options: argparse.Namespace) -> None:
         beside.append(await measure(options, options.waiting))
     print(f"{options.nodes} nodes, {options.waiting} pods wait, {options.pods} ordinary ones")
     unit = "million calls" if options.calls else "s of CPU"
-    print(f"pods per {unit:15} nobody waits  many wait   ratio  wanted")
+    print(f"pods per {unit:15} none waits    many wait   ratio  wanted")
     for name in ("plain", "with_claims"):
         one = max(getattr(each, name) for each in alone)
         other = max(getattr(each, name) for each in beside)

@@ -21,11 +21,11 @@ from allot.api.quantity import Quantity
 from allot.api.semver import Semver
 from allot.cel import (
     AttributeValue,
+    CelDevice,
     CelError,
     Origin,
-    PreparedDevice,
+    cel_device,
     compile_derived,
-    prepare_device,
 )
 from allot.cel import program as programs
 from allot.cel.program import Use
@@ -88,7 +88,7 @@ class Amount:
         self.value = Quantity.parse(text)
 
 
-def our_device(name: str = "gpu-0", model: str = "A100") -> PreparedDevice:
+def our_device(name: str = "gpu-0", model: str = "A100") -> CelDevice:
     attributes = {
         **ATTRIBUTES,
         "model": AttributeValue(string=model),
@@ -99,7 +99,7 @@ def our_device(name: str = "gpu-0", model: str = "A100") -> PreparedDevice:
         "cores": Amount("108"),
         "vendor.com/bandwidth": Amount("2Ti"),
     }
-    return prepare_device("gpu.example.com", name, attributes, capacity, True)
+    return cel_device("gpu.example.com", name, attributes, capacity, True)
 
 
 def their_device() -> dict[str, Any]:

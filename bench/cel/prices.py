@@ -18,11 +18,11 @@ import time
 from statistics import median
 from typing import Final, NamedTuple
 
-from allot.cel import AttributeValue, CelError, Origin, compile_derived, prepare_device
+from allot.cel import AttributeValue, CelError, Origin, cel_device, compile_derived
 from allot.cel.kubernetes import environment
 from allot.features import FeatureGates
 
-DEVICE: Final = prepare_device(
+DEVICE: Final = cel_device(
     "gpu.example.com",
     "gpu-0",
     {"three": AttributeValue(int_=3), "texts": AttributeValue(strings=("a", "b"))},

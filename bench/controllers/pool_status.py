@@ -42,7 +42,7 @@ class Result(NamedTuple):
 
 
 async def build(server: LocalServer, pools: int, devices: int) -> None:
-    """Pools whose devices all belong to somebody."""
+    """Pools whose devices are all allocated."""
     request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
     for number in range(pools):
         name = f"node-{number:04}"

@@ -57,6 +57,7 @@ CONTENTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Project": (
         "CONTRIBUTING.md",
+        "docs/scope.md",
         "ARCHITECTURE.md",
         "docs/style.md",
         "docs/decisions/README.md",

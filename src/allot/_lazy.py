@@ -47,7 +47,7 @@ def load_when_used(name: str) -> None:
         if sys.modules.get(name) is stand_in:
             del sys.modules[name]
         loaded = import_module(name)
-        vars(stand_in).update(vars(loaded))  # for those who have imported it
+        vars(stand_in).update(vars(loaded))  # for modules that have imported it
         return getattr(loaded, attribute)
 
     vars(stand_in)["__getattr__"] = load

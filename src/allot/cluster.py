@@ -5,11 +5,9 @@ For tests and for embedding. `allot up` has the components in a process of their
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-
-from prometheus_client import CollectorRegistry
 
 from allot.apiserver.assembly import ApiServer
 from allot.apiserver.http.component_health import PARTS, ComponentHealth
@@ -18,7 +16,7 @@ from allot.client.client import Client
 from allot.client.component_users import ComponentUser
 from allot.client.in_process import InProcessTransport
 from allot.components import REAL_TIME, ClusterParts, ClusterTime, Components
-from allot.exposition import Exposition, exposition
+from allot.exposition_sharing import shared_exposition
 from allot.features import FeatureGates
 
 
@@ -49,7 +47,7 @@ class Cluster:
             shares_informers=shares_informers,
         )
         for name, registry in self.components.registries.items():
-            server.metrics.others[name] = partial(_shown, registry)
+            server.metrics.others[name] = shared_exposition(registry).page
         for component, part in PARTS.items():
             server.component_checks.register(component, partial(self._health, part))
 
@@ -96,7 +94,3 @@ async def running_cluster(
         stack.push_async_callback(cluster.stop)
         await cluster.start()
         yield running, cluster
-
-
-async def _shown(registry: Callable[[], CollectorRegistry], accept: str) -> Exposition:
-    return exposition(registry(), accept)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from prometheus_client import CollectorRegistry
 
 from allot.client.client import Client
-from allot.client.clock import Clock, LoopClock, wall_clock
+from allot.client.clock import Clock, LoopClock
 from allot.client.component_users import (
     CONTROLLER_MANAGER,
     DRIVERS,
@@ -29,6 +29,7 @@ from allot.client.component_users import (
 )
 from allot.client.shared_informers import SharedInformers
 from allot.client.supervision import run_with_restarts, wait_until_ready
+from allot.client.wall_clock import wall_clock
 from allot.controllers.manager import COMPONENT, ControllerManager, Factory
 from allot.controllers.namespace_objects import RootCaPublisher
 from allot.controllers.node_lifecycle import NodeLifecycleController
@@ -158,7 +159,7 @@ class Components:
         lifecycle = partial(
             NodeLifecycleController,
             # Nodes that users create have no kubelet that renews a Lease.
-            settings=LifecycleSettings(judges_without_lease=False),
+            settings=LifecycleSettings(monitors_without_lease=False),
         )
         publisher = partial(RootCaPublisher, certificates=self._root_certificates)
         return {NodeLifecycleController.name: lifecycle, RootCaPublisher.name: publisher}

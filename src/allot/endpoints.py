@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, NamedTuple
 
 import uvicorn
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
+
+from allot.exposition_sharing import shared_exposition
 
 Message = MutableMapping[str, Any]
 
 TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
-METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_READING: Final = ("GET", "HEAD")
 
 
 class EndpointResponse(NamedTuple):
@@ -36,7 +38,7 @@ class ComponentEndpoints:
         self, is_ready: Callable[[], bool], registry: Callable[[], CollectorRegistry]
     ) -> None:
         self._is_ready = is_ready
-        self._registry = registry
+        self._metrics = shared_exposition(registry)
 
     async def __call__(
         self,
@@ -48,7 +50,8 @@ class ComponentEndpoints:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         authorization = headers.get(b"authorization", b"").decode("latin-1")
-        code, content_type, body = self.answer(scope["method"], scope["path"], authorization)
+        method, path = scope["method"], scope["path"]
+        code, content_type, body = await self.respond(method, path, authorization)
         await send(
             {
                 "type": "http.response.start",
@@ -59,11 +62,19 @@ class ComponentEndpoints:
                 ],
             }
         )
-        content = b"" if scope["method"] == "HEAD" else body
+        content = b"" if method == "HEAD" else body
         await send({"type": "http.response.body", "body": content})
 
+    async def respond(self, method: str, path: str, authorization: str = "") -> EndpointResponse:
+        """The response for any path."""
+        if method in _READING and path.strip("/") == "metrics":
+            body, content_type = await self._metrics.page("")
+            return EndpointResponse(200, content_type, body)
+        return self.answer(method, path, authorization)
+
     def answer(self, method: str, path: str, authorization: str = "") -> EndpointResponse:
-        if method not in ("GET", "HEAD"):
+        """The response for any path but that of the metrics."""
+        if method not in _READING:
             return EndpointResponse(405, TEXT, b"only GET is possible\n")
         match parts := [part for part in path.split("/") if part]:
             case ["healthz" | "livez"]:
@@ -72,8 +83,6 @@ class ComponentEndpoints:
                 if self._is_ready():
                     return EndpointResponse(200, TEXT, b"ok")
                 return EndpointResponse(500, TEXT, b"informers not synced\n")
-            case ["metrics"]:
-                return EndpointResponse(200, METRICS, generate_latest(self._registry()))
         return self.more(parts, authorization)
 
     def more(self, path: list[str], authorization: str) -> EndpointResponse:

@@ -16,9 +16,14 @@ class Exposition(NamedTuple):
     content_type: str
 
 
+def is_open_metrics(accept: str) -> bool:
+    """Whether a client accepts OpenMetrics, and not only the older text format."""
+    return "application/openmetrics-text" in accept
+
+
 def exposition(registry: CollectorRegistry, accept: str) -> Exposition:
     """The metrics of a registry, in the format that the client accepts."""
-    if "application/openmetrics-text" in accept:
+    if is_open_metrics(accept):
         from prometheus_client.openmetrics.exposition import generate_latest as open_metrics
 
         body: bytes = open_metrics(registry)  # type: ignore[no-untyped-call]

@@ -69,6 +69,8 @@ KEP_FIELDS_IN_V1ALPHA3: Final = "KepFieldsInV1alpha3"
 SERVE_V1ALPHA1: Final = "ServeV1alpha1"
 POOL_STATUS_NOT_SERVED_WHEN_OFF: Final = "PoolStatusNotServedWhenOff"
 UNKNOWN_DRIVER_WARNING: Final = "UnknownDriverWarning"
+EQUAL_COSTS_IN_ANY_COUNTER_SET: Final = "EqualCostsInAnyCounterSet"
+ALL_SUMMARY_ERRORS: Final = "AllSummaryErrors"
 
 # KEP-555, server-side apply
 BAD_CONFIGURATION_IS_BAD_REQUEST: Final = "BadConfigurationIsBadRequest"
@@ -231,6 +233,16 @@ RULES: Final[Mapping[str, Rule]] = {
             UNKNOWN_DRIVER_WARNING,
             5677,
             "a request about a driver without slices is answered with a warning",
+        ),
+        Rule(
+            EQUAL_COSTS_IN_ANY_COUNTER_SET,
+            5677,
+            "partitions of one type may consume the counters of different counter sets",
+        ),
+        Rule(
+            ALL_SUMMARY_ERRORS,
+            5677,
+            "an error about partitions does not hide one about shares, nor that one the partitions",
         ),
         Rule(
             BAD_CONFIGURATION_IS_BAD_REQUEST,

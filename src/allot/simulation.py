@@ -28,7 +28,7 @@ class SimulatedHardware:
         drivers: Client | None = None,
         sources: Sources | None = None,
     ) -> None:
-        """`drivers` is the client of those who publish devices, if they are not the same as those who run nodes.
+        """`drivers` is the client that publishes devices, if it is not the one that runs nodes.
 
         `sources` are informers that other components of this process use as well.
         """

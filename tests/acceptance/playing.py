@@ -74,7 +74,7 @@ class Endings:
     def wait_for(self, scenario: Scenario) -> str:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while (reason := self.find(scenario)) is None:
-            assert time.monotonic() < deadline, f"nobody played {scenario.name}"
+            assert time.monotonic() < deadline, f"{scenario.name} was not played"
             time.sleep(POLL_SECONDS)
         return reason
 

@@ -78,8 +78,8 @@ GOOD_SCENARIOS = {
     """,
     "impersonation": """
     - get: configmaps/a
-      as: "${P}-nobody"
-      expectError: {code: 403, message: 'User "${P}-nobody"'}
+      as: "${P}-unknown"
+      expectError: {code: 403, message: 'User "${P}-unknown"'}
     """,
     "headers-and-texts": """
     - raw: {path: /version}

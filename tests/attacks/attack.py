@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from tests.acceptance.runner.rest import CONNECTION_ERRORS, RestClient
 from tests.attacks.clusters import Cluster
-from tests.attacks.floods import Flood, Run
+from tests.attacks.floods import GONE, MERGE_PATCH, Flood, Run
 from tests.attacks.manifests import (
     CLASS,
     DRIVER,
@@ -49,6 +49,8 @@ RESTART_SECONDS: Final = 3.0
 SLOW_START: Final = 3
 """A machine on which an empty cluster takes long to start is given so many times that long."""
 CLEAN_UP_SECONDS: Final = 180.0
+ATTACKERS: Final = "example.com/"
+"""In the names of an attack's finalizers."""
 DELETED_KINDS: Final = (
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
@@ -249,6 +251,8 @@ def _watch_attack(
         watchdog.kill()
         ordinary.finish(0)
         raise
+    if flood.broken:
+        figures.problems.append(f"the flood ended early: {flood.broken}")
     _judge_ordinary(ordinary, figures)
     _judge_answers(seen, figures)
 
@@ -271,7 +275,10 @@ def _begin(attack: Attack, flood: Flood) -> threading.Thread | None:
         return None
 
     async def sending() -> None:
-        await run(flood)
+        try:
+            await run(flood)
+        except GONE as error:  # the cluster is stopped while the flood is still being prepared
+            flood.broken = repr(error)
 
     thread = threading.Thread(target=lambda: asyncio.run(sending()), daemon=True)
     thread.start()
@@ -428,7 +435,20 @@ def _is_left(client: RestClient, path: str) -> bool:
         listed = client.request("GET", f"{joined}limit=1")
         if listed.code == 404 or (listed.code == 200 and not listed.body["items"]):
             return False
+        for item in listed.body["items"] if listed.code == 200 else ():
+            _free(client, f"{path.split('?', maxsplit=1)[0]}/{item['metadata']['name']}", item)
         client.request("DELETE", f"{joined}gracePeriodSeconds=0")
     except CONNECTION_ERRORS:
         return True  # a long delete goes on without us
     return True
+
+
+def _free(client: RestClient, path: str, item: Manifest) -> None:
+    """Remove finalizers of the attack from an object that is being deleted: no controller does."""
+    metadata = item["metadata"]
+    held = [name for name in metadata.get("finalizers", ()) if ATTACKERS in name]
+    if held and "deletionTimestamp" in metadata:
+        kept = [name for name in metadata["finalizers"] if ATTACKERS not in name]
+        client.request(
+            "PATCH", path, body={"metadata": {"finalizers": kept}}, content_type=MERGE_PATCH
+        )

@@ -180,9 +180,9 @@ def taint_rules(rules: int = 2000, devices: int = 1024) -> list[Manifest]:
     return [
         *slices(made),
         device_class(),
+        *(taint_rule(number, driver=DRIVER) for number in range(rules)),
         wanted,
         pod(),
-        *(taint_rule(number, driver=DRIVER) for number in range(rules)),
     ]
 
 

@@ -7,8 +7,8 @@ import base64
 import json
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -475,13 +475,25 @@ class HostileServer:
         self.url = ""
         self.ca = ""
 
-    async def start(self, directory: Path) -> None:
+    @classmethod
+    @asynccontextmanager
+    async def running(cls) -> AsyncIterator[HostileServer]:
+        server = cls()
+        with tempfile.TemporaryDirectory() as directory:
+            listener = await server._start(Path(directory))
+        try:
+            yield server
+        finally:
+            listener.close()
+
+    async def _start(self, directory: Path) -> asyncio.Server:
         ca, both = make_certificates(directory)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(both)
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
         self.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         self.ca = base64.b64encode(ca).decode()
+        return server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -529,9 +541,7 @@ def webhooks(server: HostileServer, *replies: Reply) -> list[Manifest]:
 
 def hostile_webhooks(*replies: Reply, keys: int = 500) -> Run:
     async def run(flood: Flood) -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            server = HostileServer()
-            await server.start(Path(directory))
+        async with HostileServer.running() as server:
             async with Socket(flood) as client:
                 for each in webhooks(server, *replies):
                     code = await client.ask("POST", collection_of(each), encoded(each))
@@ -545,9 +555,7 @@ def hostile_conversion() -> Run:
     """Objects in two versions whose conversion hangs, floods or lies."""
 
     async def run(flood: Flood) -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            server = HostileServer()
-            await server.start(Path(directory))
+        async with HostileServer.running() as server:
             async with Socket(flood) as client:
                 for reply in (hang, flood_back, deep_answer, drip, small_chunks):
                     name = f"c{reply.__name__.replace('_', '')}"

@@ -50,6 +50,8 @@ class Flood:
     codes: Counter[str] = field(default_factory=Counter)
     longest_answer: int = 0
     most_headers: int = 0
+    broken: str = ""
+    """Why it could not go on, if so."""
 
     @property
     def anonymous(self) -> Address:
@@ -62,13 +64,14 @@ Run = Callable[[Flood], Awaitable[None]]
 class Socket:
     """A TLS connection on which anything can be sent."""
 
-    def __init__(self, flood: Flood, address: Address | None = None) -> None:
-        self._flood, self._address = flood, address or flood.address
+    def __init__(self, flood: Flood, address: Address | None = None, limit: int = 2**24) -> None:
+        """`limit` is about how much of an answer is taken before it is read."""
+        self._flood, self._address, self._limit = flood, address or flood.address, limit
 
     async def __aenter__(self) -> Self:
         address = self._address
         self._reader, self._writer = await asyncio.open_connection(
-            address.host, address.port, ssl=address.context, limit=2**24
+            address.host, address.port, ssl=address.context, limit=self._limit
         )
         return self
 

@@ -104,7 +104,11 @@ REQUESTS: Final[dict[str, Made]] = {
     "bookmarked-watches": lambda: Attack(
         "bookmarked-watches", flood=request_floods.bookmarked_watches(), seconds=30
     ),
+    "slow-readers": lambda: Attack("slow-readers", flood=request_floods.slow_readers(), seconds=25),
     "pages": lambda: Attack("pages", flood=request_floods.pages(), seconds=25),
+    "bound-roles": lambda: Attack(
+        "bound-roles", request_floods.bound_roles(), request_floods.access_reviews(), seconds=15
+    ),
     "reviews": lambda: Attack(
         "reviews", request_floods.large_roles(), request_floods.reviews(), seconds=15
     ),

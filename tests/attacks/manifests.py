@@ -15,6 +15,8 @@ RESOURCE: Final = "resource.k8s.io/v1"
 _NAMESPACE: Final = "/namespaces/default"
 _ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 _COLLECTIONS: Final = {
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "ConfigMap": f"/api/v1{_NAMESPACE}/configmaps",

@@ -337,6 +337,33 @@ def bookmarked_watches(watches: int = 400, objects: int = 2_000) -> Run:
     return run
 
 
+def slow_readers(connections: int = 400, objects: int = 40, size: int = 100_000) -> Run:
+    """Clients that ask for long lists and large objects, and take nothing of the answers."""
+
+    async def run(flood: Flood) -> None:
+        async with Socket(flood) as client:
+            for number in range(objects):
+                made = config_map(f"large-{number}", {"a": "x" * size, "b": "y" * size * 5})
+                await client.ask("POST", CONFIG_MAPS, encoded(made))
+        gate = asyncio.Semaphore(20)
+
+        async def work(index: int) -> None:
+            path = CONFIG_MAPS if index % 4 else f"{CONFIG_MAPS}/large-{index % objects}"
+            while True:
+                async with gate:
+                    client = await Socket(flood, limit=1024).__aenter__()
+                    await client.send(client.head("GET", path, 0))
+                try:
+                    flood.codes["asked"] += 1
+                    await asyncio.sleep(12)
+                finally:
+                    await client.__aexit__()
+
+        await together(flood, (work(index) for index in range(connections)))
+
+    return run
+
+
 def pages(objects: int = 4_000) -> Run:
     """Lists of the past in pages of one, and deletions of collections that select nothing."""
 
@@ -378,7 +405,7 @@ def pages(objects: int = 4_000) -> Run:
 
 
 def large_roles(roles: int = 40, rules: int = 400) -> list[Manifest]:
-    """Roles with very many rules, which aggregate each other, and are bound to everybody."""
+    """Roles with very many rules, which aggregate each other, and are bound to all users."""
     made: list[Manifest] = []
     for number in range(roles):
         metadata = {"name": f"bomb-{number}", "labels": {"bomb": "true"}}
@@ -423,6 +450,48 @@ def large_roles(roles: int = 40, rules: int = 400) -> list[Manifest]:
         for number in range(roles)
     ]
     return made
+
+
+def bound_roles(rules: int = 12_000, bindings: int = 60) -> list[Manifest]:
+    """A role with as many rules as one object can hold, bound to all users many times in one namespace."""
+    role = {"apiGroup": RBAC, "kind": "Role", "name": "bomb"}
+    names = (f"n{number}" for number in range(rules))
+    listed = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"], "resourceNames": [name]}
+        for name in names
+    ]
+    all_users = [{"apiGroup": RBAC, "kind": "Group", "name": "system:authenticated"}]
+    return [
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "Role",
+            "metadata": {"name": "bomb", "namespace": "default"},
+            "rules": listed,
+        },
+        *(
+            {
+                "apiVersion": f"{RBAC}/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": f"bomb-{number}", "namespace": "default"},
+                "roleRef": role,
+                "subjects": all_users,
+            }
+            for number in range(bindings)
+        ),
+    ]
+
+
+def access_reviews() -> Run:
+    """Whether a user may do something else each time."""
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    numbers = count()
+
+    def review() -> bytes:
+        asked = {"verb": f"v{next(numbers)}", "resource": "pods", "namespace": "default"}
+        groups = ["system:authenticated"]
+        return encoded({"spec": {"user": "u1", "groups": groups, "resourceAttributes": asked}})
+
+    return repeated(("POST", path, review, JSON))
 
 
 def reviews() -> Run:

@@ -6,7 +6,7 @@ least that answers HTTP, in a process of its own on the same machine:
     watchdog ──▶ /livez, an ordinary GET       the cluster's API server
              ──▶ /                             control_server.py
 
-A machine that has other things to do makes everybody wait. Linux says how long a thread was ready to run and had no core
+A machine that has other things to do makes all processes wait. Linux says how long a thread was ready to run and had no core
 (`schedstat`); the time that the API server and the watchdog itself spent so is taken off (`own`), so that what is left is
 the API server's own doing. The watchdog runs before all others if it may, so that it hardly ever waits itself.
 

@@ -94,7 +94,7 @@ def failing_jobs(jobs: int = 20, parallelism: int = 200) -> list[Manifest]:
 
 
 def cron_jobs(number: int = 400) -> list[Manifest]:
-    """Every minute, all of them, with more pods than anybody needs."""
+    """Every minute, all of them, with very many pods."""
     job = {"spec": {"template": _template("cron", restartPolicy="Never"), "parallelism": 5}}
     return [
         {
@@ -140,8 +140,11 @@ def selectors_over_everything(number: int = 300, pods: int = 300) -> list[Manife
 
 
 def quotas(number: int = 200, names: int = 60) -> list[Manifest]:
-    """Quotas that all count every object there is, under many names and scopes."""
-    hard = {"pods": "100000", "requests.cpu": "100000", "configmaps": "100000"}
+    """Quotas that all count every object there is, under many names and scopes.
+
+    None is for CPU or memory: ordinary pods, which ask for none, would rightly be refused.
+    """
+    hard = {"pods": "100000", "secrets": "100000", "configmaps": "100000"}
     hard |= {f"count/kinds{index}.example.com": "1000" for index in range(names)}
     scopes: list[Manifest] = [
         {"scopeName": "PriorityClass", "operator": "NotIn", "values": [f"v{n}" for n in range(500)]}
@@ -311,7 +314,7 @@ def namespace_full(objects: int = 20_000, name: str = "full") -> Run:
 
 
 def events(number: int = 20_000) -> Run:
-    """Events about everything, faster than anybody reads them."""
+    """Events about everything, faster than they are read."""
     made = [
         {
             "apiVersion": "v1",

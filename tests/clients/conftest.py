@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module", autouse=True)
 def _sockets_that_clients_forget() -> Iterator[None]:
-    """The official clients leave closing to the garbage collector, which warns: not in somebody else's test."""
+    """The official clients leave closing to the garbage collector, which warns: not in the test of another module."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

@@ -174,6 +174,7 @@ _CONTENT: Final[dict[str, dict[str, Any]]] = {
 
 
 SETTLED: Final[dict[str, str]] = {
+    "APIService": "conditions",
     "CustomResourceDefinition": "conditions",
     "ValidatingAdmissionPolicy": "observedGeneration",
 }

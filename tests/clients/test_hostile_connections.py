@@ -149,7 +149,7 @@ def test_old_http_and_a_body_that_waits(server: RunningServer) -> None:
 
 
 def test_clients_that_say_nothing_do_not_hold_up_the_end(own_server: RunningServer) -> None:
-    """Nothing is waited for in vain, although idle connections, a watch and half a request are open."""
+    """The server stops without waiting, although idle connections, a watch and half a request are open."""
     silent = []
     for begin in (
         b"",
@@ -185,7 +185,7 @@ def test_many_idle_connections_with_few_file_descriptors(tmp_path: Path) -> None
 
 
 def test_requests_that_never_end_do_not_hold_up_the_end(own_server: RunningServer) -> None:
-    """Half a body, an answer nobody takes, and a watch: the server is given up within seconds."""
+    """Half a body, an answer that is not read, and a watch: the server is given up within seconds."""
     large = b'{"metadata":{"name":"m-%d"},"data":{"a":"' + b"x" * 900_000 + b'"}}'
     for number in range(12):
         assert own_server.request("POST", MAPS.decode(), large % number).code == 201

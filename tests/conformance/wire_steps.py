@@ -53,6 +53,11 @@ class Seen(NamedTuple):
     warnings: list[str]
 
 
+def each(*bodies: Any) -> tuple[Any, ...]:
+    """Bodies of any types."""
+    return bodies
+
+
 # --- kinds without stored objects ---
 
 
@@ -315,6 +320,11 @@ _DYNAMIC = frozenset(
 )  # fmt: skip
 _place = re.compile(r" \([\w.\[\]-]+: [^()]*\)$")
 """Ours also says where in a document a value of the wrong type is."""
+_uid = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_time = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_version = re.compile(r"(ResourceVersion in (object meta: |record \())\d+")
+_shown_object = re.compile(r'Invalid value: "\{\\".*\}":', re.DOTALL)
+"""The whole object after a patch, with its managedFields."""
 _health = re.compile(r'Get "https://127\.0\.0\.1:\d+/healthz": .*')
 
 
@@ -326,7 +336,13 @@ def comparable(value: Any) -> Any:
         shown = [comparable(item) for item in value if "/proxy'" not in str(item)]
         is_unordered = all(isinstance(each, dict) and "metadata" in str(each) for each in shown)
         return sorted(shown, key=json.dumps) if is_unordered else shown
-    return _place.sub("", _health.sub("unhealthy", value)) if isinstance(value, str) else value
+    return _comparable_text(value) if isinstance(value, str) else value
+
+
+def _comparable_text(text: str) -> str:
+    text = _place.sub("", _health.sub("unhealthy", text))
+    text = _shown_object.sub("Invalid value: OBJECT:", _version.sub(r"\1VERSION", text))
+    return _time.sub("TIME", _uid.sub("UID", text))
 
 
 def seen(code: int, headers: Iterable[tuple[str, str]], body: bytes) -> Seen:
@@ -352,18 +368,43 @@ def headers_of(step: Step, token: str) -> Mapping[str, str]:
     }
 
 
-def main() -> None:
-    url, token = urlparse(sys.argv[1]), sys.argv[2]
+def print_answers(url: str, token: str, steps: Iterable[Step]) -> None:
+    """Play the steps on a server and print what is seen, as JSON."""
+    place, names = urlparse(url), Names()
     context = ssl._create_unverified_context()  # noqa: S323 - a server on this machine
-    connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context)
+    connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context)
     answers = []
-    for step in all_steps():
-        body = None if step.body is None else json.dumps(step.body).encode()
-        connection.request(step.method, step.path, body, dict(headers_of(step, token)))
+    for step in steps:
+        connection.request(step.method, step.path, names.body(step), dict(headers_of(step, token)))
         response = connection.getresponse()
-        answers.append(seen(response.status, response.getheaders(), response.read()))
+        content = response.read()
+        names.learn(content)
+        answers.append(seen(response.status, response.getheaders(), content))
     json.dump(answers, sys.stdout)
 
 
+class Names:
+    """The uids and versions of objects, for steps that mean one as `<uid NAME>` and `<version NAME>`."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def body(self, step: Step) -> bytes | None:
+        if step.body is None:
+            return None
+        text = json.dumps(step.body)
+        for name, value in self._values.items():
+            text = text.replace(name, value)
+        return text.encode()
+
+    def learn(self, answer: bytes) -> None:
+        try:
+            metadata = json.loads(answer)["metadata"]
+            self._values[f"<uid {metadata['name']}>"] = metadata["uid"]
+            self._values[f"<version {metadata['name']}>"] = metadata["resourceVersion"]
+        except (ValueError, KeyError, TypeError):
+            pass  # not an object
+
+
 if __name__ == "__main__":
-    main()
+    print_answers(sys.argv[1], sys.argv[2], all_steps())

@@ -23,13 +23,15 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
     server.stop()
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-pending", "etcd"])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     match request.param:
         case "memory":
             return MemoryHome()
         case "sqlite":
             return SqliteHome(tmp_path)
+        case "sqlite-pending":
+            return SqliteHome(tmp_path, shows_pending_writes=True)
         case _:
             server: EtcdServer = request.getfixturevalue("etcd")
             return EtcdHome(server.url)

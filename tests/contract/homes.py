@@ -57,11 +57,16 @@ class MemoryHome(Home):
 
 
 class SqliteHome(Home):
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, shows_pending_writes: bool = False) -> None:
         self.path = directory / "store.db"
+        self._shows_pending_writes = shows_pending_writes
 
     async def _open(self, window_revisions: int) -> Store:
-        return await SqliteStore.open(self.path, window_revisions=window_revisions)
+        return await SqliteStore.open(
+            self.path,
+            window_revisions=window_revisions,
+            shows_pending_writes=self._shows_pending_writes,
+        )
 
 
 class EtcdHome(Home):

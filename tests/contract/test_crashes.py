@@ -138,7 +138,7 @@ async def check_store(store: Store, writer: Writer, last_round: int, chance: ran
     return revision
 
 
-def crash_sqlite(path: Path, rounds: int, seed: int) -> int:
+def crash_sqlite(path: Path, rounds: int, seed: int, kind: str = "sqlite") -> int:
     """How many answered writes were checked."""
     chance = random.Random(seed)  # noqa: S311
     last = answered = 0
@@ -151,7 +151,7 @@ def crash_sqlite(path: Path, rounds: int, seed: int) -> int:
             await store.close()
 
     for _ in range(rounds):
-        with writing(f"sqlite:{path}") as writer:
+        with writing(f"{kind}:{path}") as writer:
             time.sleep(chance.uniform(0, 0.25))
         last = run(check(writer))
         answered += len(writer.answers)
@@ -219,8 +219,9 @@ def cluster(tmp_path: Path) -> Iterator[list[EtcdServer]]:
             server.kill()
 
 
-def test_a_few_crashes_of_sqlite(tmp_path: Path) -> None:
-    assert crash_sqlite(tmp_path / "store.db", rounds=4, seed=1) > 0
+@pytest.mark.parametrize("kind", ["sqlite", "sqlite-pending"])
+def test_a_few_crashes_of_sqlite(kind: str, tmp_path: Path) -> None:
+    assert crash_sqlite(tmp_path / "store.db", rounds=4, seed=1, kind=kind) > 0
 
 
 def test_a_few_crashes_of_etcd(cluster: list[EtcdServer]) -> None:
@@ -228,8 +229,9 @@ def test_a_few_crashes_of_etcd(cluster: list[EtcdServer]) -> None:
 
 
 @pytest.mark.slow
-def test_many_crashes_of_sqlite(tmp_path: Path) -> None:
-    answered = crash_sqlite(tmp_path / "store.db", rounds=200, seed=2)
+@pytest.mark.parametrize("kind", ["sqlite", "sqlite-pending"])
+def test_many_crashes_of_sqlite(kind: str, tmp_path: Path) -> None:
+    answered = crash_sqlite(tmp_path / "store.db", rounds=200, seed=2, kind=kind)
     assert answered > 10_000
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from allot.proto import etcd_pb2 as pb
-from allot.storage.etcd import EtcdStore, warn_of_old_members
+from allot.storage.etcd import EtcdStore
 from allot.storage.etcd_client import MAX_REQUEST_BYTES, EtcdClient, TlsFiles
 from allot.storage.etcd_feed import newer_than, read_history
 from allot.storage.etcd_layout import Layout
+from allot.storage.etcd_versions import warn_of_old_members
 from allot.storage.interface import (
     Change,
     Check,

@@ -252,10 +252,10 @@ def test_memory_agrees_with_the_model(script: list[Step]) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(scripts)
-def test_sqlite_agrees_with_the_model(script: list[Step]) -> None:
+@given(st.booleans(), scripts)
+def test_sqlite_agrees_with_the_model(pending: bool, script: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        check(lambda: SqliteHome(Path(directory)), script)
+        check(lambda: SqliteHome(Path(directory), shows_pending_writes=pending), script)
 
 
 @settings(

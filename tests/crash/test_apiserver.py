@@ -82,7 +82,7 @@ class Load:
         async with asyncio.timeout(20):
             answered, text = await connection.ask(method, path, content)
         if answered >= 500:
-            return None  # nobody knows whether it happened
+            return None  # unknown whether it happened
         assert answered == code, text
         found: dict[str, Any] = json.loads(text)
         return found

@@ -228,7 +228,7 @@ def try_one(number: int, originals: Originals, directory: Path) -> str:
         return "noticed"
     assert state.revision == original.state.revision, what
     assert state.entries == original.state.entries, what
-    # Compaction that was lost is none that anybody has relied on: there is more history, not less.
+    # No client has relied on a compaction that was lost: there is more history, not less.
     assert list(state.history[-len(original.state.history) :]) == original.state.history, what
     return "harmless"
 

@@ -1,6 +1,6 @@
 """Sends the scenarios to a kube-apiserver and keeps its answers.
 
-`python -m tests.custom_resources.recording KUBECONFIG`
+`python -m tests.custom_resources.recording KUBECONFIG [SCENARIO...]`; scenarios that are not named keep their answers.
 """
 
 from __future__ import annotations
@@ -75,10 +75,12 @@ class Connection:
         return {"code": answer.status, "body": document, "warnings": warnings, "text": text}
 
 
-def record(kubeconfig: Path) -> dict[str, list[dict[str, Any]]]:
+def record(kubeconfig: Path, names: list[str]) -> dict[str, list[dict[str, Any]]]:
     connection = Connection(kubeconfig)
     found = {}
     for number, (name, steps) in enumerate(SCENARIOS.items()):
+        if names and name not in names:
+            continue
         group, namespace = f"g{number}.example.com", f"custom-{number}"
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         connection.ask(Step("POST", "/api/v1/namespaces", body), group, namespace)
@@ -93,6 +95,8 @@ def record(kubeconfig: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    answers = json.dumps(record(Path(sys.argv[1])), separators=(",", ":"))
+    recorded = json.loads(gzip.decompress(RECORDED.read_bytes())) if RECORDED.exists() else {}
+    recorded |= record(Path(sys.argv[1]), sys.argv[2:])
+    answers = json.dumps({name: recorded[name] for name in SCENARIOS}, separators=(",", ":"))
     RECORDED.parent.mkdir(exist_ok=True)
     RECORDED.write_bytes(gzip.compress(answers.encode(), mtime=0))

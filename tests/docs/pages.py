@@ -12,7 +12,7 @@ pod/a…  Running             any text within a line
 # claim.yaml                is a file, which is there from the beginning
 ```
 
-<!-- not run: REASON -->    before a block: nobody tries it, and why
+<!-- not run: REASON -->    before a block: it is not run, and why
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_RUN = re.compile(r"^\s*<!-- not run: .+ -->$")
 
 
 class Command(NamedTuple):
-    """A line that somebody types, or `^C`."""
+    """A line that a user types, or `^C`."""
 
     line: int
     text: str

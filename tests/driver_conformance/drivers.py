@@ -1,4 +1,4 @@
-"""Drivers for the conformance kit, in the test's own process: the SDK's, and ones that break a rule each."""
+"""Drivers for the conformance suite, in the test's own process: the SDK's, and ones that break a rule each."""
 
 from __future__ import annotations
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -63,6 +66,51 @@ def test_a_program_that_ends_is_not_conformant() -> None:
 
     assert done.returncode == 1
     assert "the driver ended with exit code 1: no such device" in done.stdout
+
+
+STARTS_ANOTHER = """
+import os, pathlib, subprocess, sys, time
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+partial = pathlib.Path(sys.argv[1] + ".partial")
+partial.write_text(f"{os.getpid()} {other.pid}")
+partial.rename(sys.argv[1])
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGINT], ids=lambda each: each.name)
+def test_the_driver_and_what_it_started_end_with_the_command(
+    tmp_path: Path, ended_by: signal.Signals
+) -> None:
+    started = tmp_path / "started"
+    driver = [sys.executable, "-c", STARTS_ANOTHER, str(started)]
+    command = [*ALLOT, "conformance", "driver", "--only=registration/socket", "--", *driver]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(started.exists)
+        processes = [int(each) for each in started.read_text().split()]
+        assert all(map(is_running, processes))
+        running.send_signal(ended_by)
+        running.wait(60)
+        wait_until(lambda: not any(map(is_running, processes)))
+    finally:
+        running.kill()
+        running.wait(60)
+
+
+def is_running(process: int) -> bool:
+    """Whether it exists and is not only waiting to be reaped."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

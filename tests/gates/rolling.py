@@ -19,7 +19,7 @@ from allot.storage.memory import MemoryStore
 from allot.testing.cluster import ClusterSettings, VirtualTimeCluster
 from allot.testing.virtual_time import VirtualClock
 
-_TOKEN: Final = "test-admin-token"  # noqa: S105 - of no server anybody can reach
+_TOKEN: Final = "test-admin-token"  # noqa: S105 - of a server in this process
 
 
 class RollingCluster(VirtualTimeCluster):

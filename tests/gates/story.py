@@ -162,7 +162,7 @@ class Story:
         assert updated.get("status") == found.get("status")
         return dict(updated)
 
-    # --- what becomes of them ---
+    # --- what happens to them ---
 
     def runs(self, pod: str) -> None:
         """Wait until a pod runs."""
@@ -237,7 +237,7 @@ class Story:
 
     def audit(self) -> None:
         """No device is given away twice, no share is more than there is, and what pods hold that run stays theirs."""
-        pods = self.cluster.list("Pod")  # first: whoever has a node by now had its claims before
+        pods = self.cluster.list("Pod")  # first: a pod that has a node by now had its claims before
         claims = self.cluster.list("ResourceClaim")
         check_holders(claims, self.cluster.list("ResourceSlice"))
         by_name = {claim["metadata"]["name"]: claim for claim in claims}

@@ -112,7 +112,7 @@ def test_on_off_on(cluster: AllotCluster, off: Off) -> None:
     is_share = not off & (Off.SCHEDULER | Off.SERVER)
     assert ("shareID" in story.allocated("free")) is is_share
 
-    # A share is in the way of a claim for the whole device, and nobody gets a second share.
+    # A share is in the way of a claim for the whole device, and no claim gets a second share.
     story.claim("whole", asking())
     story.pod("whole")
     story.pod("from-template", template="template")

@@ -199,7 +199,7 @@ class Users:
             )
 
     async def _touch(self) -> None:
-        """Change something that matters to nobody, so that those who are about to write have to look again."""
+        """Change an unrelated field, so that writers get a conflict and read again."""
         for place in (pods, claims, jobs, deployments):
             for found in (await self._server.get(place(HOME)))["items"]:
                 if self._chance.random() < 0.3:

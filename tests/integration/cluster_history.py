@@ -123,7 +123,7 @@ def miscounted_jobs(jobs: Iterable[Event], pods: Iterable[Event]) -> Iterator[st
 
 
 async def overshot_jobs(server: LocalServer, revision: str) -> list[str]:
-    """Jobs of which more pods succeeded than they wanted: work that was done in vain."""
+    """Jobs of which more pods succeeded than they wanted: work that was not needed."""
     jobs = {event.uid: event.object for event in await events_since(server, JOBS, revision)}
     return [
         f"{_name(job)} wanted {job['spec']['completions']}, got {succeeded}"
@@ -179,7 +179,7 @@ def _unsettled_claims(claims: list[Json], pods: list[Json]) -> Iterator[str]:
         if not all(map(needs_it, reserved_for(claim))):
             yield f"claim {name} is reserved for a pod that is done"
         if is_allocated(claim) and not reserved_for(claim):
-            yield f"claim {name} is allocated for nobody"
+            yield f"claim {name} is allocated without a consumer"
     for pod in filter(lambda pod: not is_done(pod), pods):
         if pod["status"].get("phase") != "Running":
             yield f"pod {_name(pod)} does not run"

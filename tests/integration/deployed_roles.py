@@ -13,7 +13,7 @@ from allot.apiserver.auth.authorization import ALLOWED, NO_OPINION, Attributes, 
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 _DISCOVERY = ("/api", "/apis", "/version", "/healthz", "/readyz", "/livez", "/openapi")
-"""Everybody who is known may see these, by Kubernetes' own role system:discovery."""
+"""All authenticated users may see these, by Kubernetes' own role system:discovery."""
 
 
 def manifests(*names: str) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def manifests(*names: str) -> list[dict[str, Any]]:
 
 
 class Ask(NamedTuple):
-    """What somebody wanted to do."""
+    """What a user wanted to do."""
 
     verb: str
     group: str

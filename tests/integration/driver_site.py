@@ -10,6 +10,7 @@ from typing import Any
 
 from allot.kubelet.dra.paths import NodePaths, node_paths
 from allot.testing.cluster import ClusterSettings, RealTimeCluster
+from allot.testing.manifests import a_claim_manifest, a_dra_manifest, a_pod_manifest
 from tests.integration.dra_driver import FakeDriver, device_class
 
 WAIT_SECONDS = 60.0
@@ -76,10 +77,10 @@ class Site:
         return driver
 
     def claim(self, name: str, *classes: str, **fields: Any) -> None:
-        self.cluster.apply(a_claim(name, *classes, **fields))
+        self.cluster.apply(claim_of(name, *classes, **fields))
 
     def pod(self, name: str, claims: dict[str, str], node: str = "", **fields: Any) -> None:
-        self.cluster.apply(a_pod(name, claims, node, **fields))
+        self.cluster.apply(pod_with_claims(name, claims, node, **fields))
 
     def close(self) -> None:
         for driver in self._drivers:
@@ -140,29 +141,21 @@ def a_request(name: str, device_class_name: str, **fields: Any) -> dict[str, Any
     return {"name": name, "exactly": {"deviceClassName": device_class_name, **fields}}
 
 
-def a_claim(
+def claim_of(
     name: str, *classes: str, version: str = "v1", requests: Any = None, **fields: Any
 ) -> dict[str, Any]:
+    """A claim for a device of each class."""
     wanted = requests or [a_request(f"r{i}", one) for i, one in enumerate(classes)]
-    return {
-        "apiVersion": f"resource.k8s.io/{version}",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"devices": {"requests": wanted, **fields}},
-    }
+    made = a_claim_manifest(*wanted, name=name, **fields)
+    return made | {"apiVersion": f"resource.k8s.io/{version}"}
 
 
 def a_template(name: str, device_class_name: str) -> dict[str, Any]:
     spec = {"devices": {"requests": [a_request("r0", device_class_name)]}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"spec": spec},
-    }
+    return a_dra_manifest("ResourceClaimTemplate", name, {"spec": spec}, namespace="default")
 
 
-def a_pod(
+def pod_with_claims(
     name: str,
     claims: dict[str, str],
     node: str = "",
@@ -181,9 +174,10 @@ def a_pod(
     default = [{"name": "c", "image": "i", "resources": {"claims": uses}}]
     if node:
         spec["nodeSelector"] = {"kubernetes.io/hostname": node}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
-        "spec": {"resourceClaims": entries, "containers": containers or default, **spec},
-    }
+    return a_pod_manifest(
+        name,
+        claims=entries,
+        containers=containers or default,
+        metadata={"annotations": annotations or {}},
+        **spec,
+    )

@@ -13,7 +13,7 @@ import msgspec
 from allot.client.client import Client
 from allot.client.component_users import CONTROLLER_MANAGER, ComponentUser, controller_user
 from allot.client.in_process import InProcessTransport
-from allot.client.transport import JSON, Query, Response, Stream
+from allot.client.transport import JSON, NOT_RUN, Query, Response, Stream
 from allot.controllers.manager import ControllerManager
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.features import DEFAULTS, FeatureGates
@@ -35,6 +35,31 @@ Entries = Mapping[str, str]
 """Templates, or claims if they begin with `=`, by the names of a pod's entries."""
 
 
+class RequestsInOrder:
+    """As a link runs them: each if the one before succeeded."""
+
+    def __init__(self, transport: InProcessTransport) -> None:
+        self._transport = transport
+        self._turn = asyncio.Lock()
+        self._has_failed = False
+
+    async def request(self, *arguments: Any) -> Response:
+        async with self._turn:
+            if self._has_failed:
+                return Response(NOT_RUN, (), b"{}")
+            answer = await self._transport.request(*arguments)
+            self._has_failed = answer.code >= 300
+            return answer
+
+    def stream(
+        self, *arguments: Any, **rest: Any
+    ) -> contextlib.AbstractAsyncContextManager[Stream]:
+        raise AssertionError("only requests are sent in order")
+
+    async def close(self) -> None:
+        pass
+
+
 class MortalTransport(InProcessTransport):
     """Lets a controller die at one of its writes, before or after it is done."""
 
@@ -50,6 +75,9 @@ class MortalTransport(InProcessTransport):
         super().__init__(server.server.app, user)
         self.dead = asyncio.Event()
         self.requests: list[tuple[str, str]] = []
+
+    def in_order(self, count: int) -> RequestsInOrder:
+        return RequestsInOrder(self)
 
     @property
     def writes(self) -> list[tuple[str, str]]:

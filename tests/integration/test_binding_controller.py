@@ -904,7 +904,7 @@ def test_story_2_gpus_of_a_shared_pool() -> None:
             await cluster.expect({"gpu-0": READY}, "b")
             assert list(switch.connected.values()) == ["n1"]
         await cluster.free("b")
-        async with cluster.running(attacher, settings):  # freed while nobody looked
+        async with cluster.running(attacher, settings):  # freed while no controller ran
             await until(lambda: not switch.connected)
 
     play(scenario)

@@ -1,4 +1,4 @@
-"""What becomes of a pod whose device or node fails while it waits (KEP-5007), in virtual time."""
+"""What happens to a pod whose device or node fails while it waits (KEP-5007), in virtual time."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ TIMEOUT_SECONDS = 10
 
 
 class Stage:
-    """The example's cluster, with everybody who takes part."""
+    """The example's cluster, with all components that take part."""
 
     def __init__(
         self, server: LocalServer, script: str, settings: BindingSettings, taints: bool
@@ -61,7 +61,7 @@ class Stage:
         self.controller = BindingController(
             client,
             DRIVER,
-            SimulatedAttacher(parse_script(script), tell=self.told.append, clock=self.clock),
+            SimulatedAttacher(parse_script(script), report=self.told.append, clock=self.clock),
             settings,
             quarantine=TaintRules(client, DRIVER, seconds=600) if taints else Quarantine(),
             observer=self.metrics,

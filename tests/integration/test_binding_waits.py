@@ -1,4 +1,4 @@
-"""What becomes of pods that wait for their devices (KEP-5007), in virtual time: API server and scheduler in one process."""
+"""What happens to pods that wait for their devices (KEP-5007), in virtual time: API server and scheduler in one process."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_claim_that_is_deleted_is_let_go() -> None:
         await settled()
         assert await world.status("c") == {}
         assert "claim default/c got deleted in the meantime" in await world.why("p")
-        await world.tidy()
+        await world.remove_stale_reservations()
         await world.claim("c")
         await asyncio.sleep(5)
         await world.set_condition("c", READY)
@@ -391,7 +391,7 @@ def test_metrics_of_claims_that_were_taken_away() -> None:
 
 
 async def survive(world: World, kills: int) -> None:
-    """Kill the scheduler again and again, at any moment; nobody's wait begins anew."""
+    """Kill the scheduler again and again, at any moment; no wait starts again."""
     for number in range(3):
         await waiting(world, f"p{number}", claim=f"c{number}")
     names = [f"c{number}" for number in range(3)]

@@ -77,7 +77,7 @@ async def linked_client(server: LocalServer) -> AsyncIterator[Client]:
         scope["headers"] = [(b"authorization", f"Bearer {TOKEN}".encode()), *scope["headers"]]
         await server.server.app(scope, receive, send)
 
-    other_end = LinkServer(as_admin)
+    other_end = LinkServer(as_admin, server.store)
     await other_end.start(theirs)
     link = await Link.over(ours)
     client = Client(LinkTransport(link, SCHEDULER))
@@ -372,7 +372,7 @@ def test_other_ways_to_say_who_we_are(process: ApiServerProcess, tmp_path: Path)
                 "interactiveMode": "Never",
             }
         },
-        "nobody": {"token": token, "as": "somebody-else"},
+        "impersonating": {"token": token, "as": "another-user"},
         "wrong": {"token": "nonsense"},
     }
     cluster = config["contexts"][0]["context"]["cluster"]
@@ -397,7 +397,7 @@ def test_other_ways_to_say_who_we_are(process: ApiServerProcess, tmp_path: Path)
 
     codes = {name: asyncio.run(ask(name)) for name in users}
 
-    assert codes == {"file": 200, "exec": 200, "nobody": 403, "wrong": 401}
+    assert codes == {"file": 200, "exec": 200, "impersonating": 403, "wrong": 401}
     assert (tmp_path / "runs").read_text() == "run\n", "once is enough"
 
 
@@ -505,8 +505,9 @@ def test_certificates_proxies_and_names_of_servers(
             client = connect(path)
             created = await client.create(CONFIG_MAPS, a_map("through-the-proxy"))
             async with client.watch(CONFIG_MAPS, initial_events=True) as batches:
-                events = await anext(batches)
-                assert created in [event.object for event in events]
+                async for events in batches:
+                    if created in [event.object for event in events]:
+                        break
             await client.close()
         assert set(proxy.asked) == {"api.example.com:443"}
 

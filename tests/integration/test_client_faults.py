@@ -63,7 +63,7 @@ class Unreliable:
         if self._chance(0.1):
             return Response(429, ((b"retry-after", b"0"),), b"{}")
         if self._chance(0.05):
-            raise TransportError("nobody there", was_sent=False)
+            raise TransportError("connection refused", was_sent=False)
         response = await self._transport.request(method, path, query, body, content_type, headers)
         if self._chance(0.05):
             raise TransportError("the answer was lost", was_sent=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from allot.testing.manifests import a_pod_manifest
+from allot.testing.manifests import a_claim_manifest, a_pod_manifest, a_request_manifest
 from allot.testing.processes import ApiServerProcess
 from tests.acceptance.server_process import PROGRAM
 from tests.integration.browser import BrowserPage, chromium, needs_chromium, opened
@@ -116,14 +116,9 @@ def page(shared_page: BrowserPage) -> Iterator[BrowserPage]:
     shared_page.check()
 
 
-def a_claim(name: str, count: int = 1) -> dict[str, Any]:
-    exactly = {"deviceClassName": "gpu.example.com", "count": count}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name},
-        "spec": {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}},
-    }
+def gpu_claim(name: str, count: int = 1) -> dict[str, Any]:
+    request = a_request_manifest("gpus", "gpu.example.com", count=count)
+    return a_claim_manifest(request, name=name)
 
 
 def gpu_pod(name: str, claim: str) -> dict[str, Any]:
@@ -134,7 +129,7 @@ def gpu_pod(name: str, claim: str) -> dict[str, Any]:
 @pytest.fixture
 def trainer(cluster: RunningCluster) -> Iterator[None]:
     """A pod that holds two GPUs."""
-    cluster.create(a_claim("two", 2), gpu_pod("trainer", "two"))
+    cluster.create(gpu_claim("two", 2), gpu_pod("trainer", "two"))
     yield
     cluster.delete("pod/trainer", "resourceclaim/two")
 
@@ -165,7 +160,7 @@ def test_the_floor_plan_changes_with_the_cluster(
     held(page, 0)
     drawn = page.page.evaluate("allot.plan.canvas.toDataURL()")
 
-    cluster.create(a_claim("four", 4), gpu_pod("worker", "four"))
+    cluster.create(gpu_claim("four", 4), gpu_pod("worker", "four"))
     held(page, 4)
     page.wait("allot.plan.painter.drawn.count > 1")
     page.wait_for_text("held", "a claim holds it")
@@ -192,7 +187,7 @@ def test_from_a_pod_to_its_claim_and_device_and_back(page: BrowserPage) -> None:
 def test_pending_pods_light_up_the_devices_concerned(
     cluster: RunningCluster, page: BrowserPage
 ) -> None:
-    cluster.create(a_claim("nine", 9), gpu_pod("greedy", "nine"))
+    cluster.create(gpu_claim("nine", 9), gpu_pod("greedy", "nine"))
     try:
         page.wait("document.querySelector('#tabs .badge')")
         page.open("#/pending")
@@ -233,7 +228,7 @@ def test_history_from_before_the_dashboard_is_played(
 ) -> None:
     """allot's API server keeps its history: a dashboard that starts later has it."""
     held(page, 0)
-    cluster.create(a_claim("earlier"), gpu_pod("earlier", "earlier"))
+    cluster.create(gpu_claim("earlier"), gpu_pod("earlier", "earlier"))
     held(page, 1)
     during = page.page.evaluate("Date.now() / 1000") + 2
     time.sleep(4)
@@ -252,7 +247,7 @@ def test_history_from_before_the_dashboard_is_played(
 def test_history_is_played(cluster: RunningCluster, page: BrowserPage) -> None:
     held(page, 0)
     before = page.page.evaluate("Date.now() / 1000")
-    cluster.create(a_claim("past"), gpu_pod("past", "past"))
+    cluster.create(gpu_claim("past"), gpu_pod("past", "past"))
     held(page, 1)
     during = page.page.evaluate("Date.now() / 1000")
     cluster.delete("pod/past", "resourceclaim/past")
@@ -412,7 +407,7 @@ def test_no_names_of_what_the_viewer_may_not_list(
     cluster: RunningCluster, page: BrowserPage, browser: Any, tmp_path: Path
 ) -> None:
     a_limited_viewer(cluster, tmp_path / "kubeconfig")
-    cluster.create(a_claim("hidden-claim"), gpu_pod("hidden-pod", "hidden-claim"))
+    cluster.create(gpu_claim("hidden-claim"), gpu_pod("hidden-pod", "hidden-claim"))
     held(page, 1)
     device = page.page.evaluate(
         "[...allot.floor.devices.values()].find(each => each.state === 'held')"

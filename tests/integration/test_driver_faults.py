@@ -199,6 +199,50 @@ def test_a_wrong_annotation_is_reported() -> None:
     on_a_node(story)
 
 
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+
+
+async def publish(story: Story, name: str, *devices: str, **place: Any) -> None:
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "pool": pool, "devices": [{"name": each} for each in devices]}
+    await story.server.post(SLICES, {"metadata": {"name": name}, "spec": spec | place})
+
+
+async def warnings(story: Story) -> list[str]:
+    return sorted(await failures(story, "InvalidAnnotation"))
+
+
+def test_devices_that_are_not_published_are_reported() -> None:
+    async def story(story: Story) -> None:
+        await publish(story, "own", "gpu-0", "gpu-1", nodeName="n")
+        await publish(story, "shared", "switch", allNodes=True)
+        await publish(story, "other", "gpu-7", nodeName="other")
+        await annotate(story, driver_faults=f"{DRIVER} unhealthy=gpu-0,switch unknown=gpu-1")
+        await asyncio.sleep(20)
+        assert await warnings(story) == []
+        await annotate(story, driver_faults=f"{DRIVER} unhealthy=gpu-00,gpu-7; * healthy=absent")
+        await asyncio.sleep(20)
+        begin = "annotation allot.dev/driver-faults: "
+        assert await warnings(story) == [
+            f"{begin}driver {DRIVER} does not publish a device 'gpu-00' for node n; did you mean gpu-0?",
+            f"{begin}driver {DRIVER} does not publish a device 'gpu-7' for node n; did you mean gpu-1?",
+            f"{begin}no driver publishes a device 'absent' for node n",
+        ]
+
+    on_a_node(story)
+
+
+def test_devices_may_be_published_after_the_annotation() -> None:
+    async def story(story: Story) -> None:
+        await annotate(story, driver_faults=f"{DRIVER} unhealthy=gpu-0")
+        await asyncio.sleep(1)
+        await publish(story, "own", "gpu-0", nodeName="n")
+        await asyncio.sleep(20)
+        assert await warnings(story) == []
+
+    on_a_node(story)
+
+
 def test_a_restarted_kubelet_keeps_pods_running() -> None:
     async def story(story: Story) -> None:
         await add_claimed_pod(story)

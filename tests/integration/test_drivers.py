@@ -30,10 +30,10 @@ from allot.proto.services import GET_POD_RESOURCES, LIST_POD_RESOURCES, V1, V1BE
 from tests.integration.dra_driver import FakeDriver, device_class
 from tests.integration.driver_site import (
     Site,
-    a_claim,
-    a_pod,
     a_request,
     a_template,
+    claim_of,
+    pod_with_claims,
     running_site,
 )
 from tests.integration.sdk_driver import SdkDriver
@@ -111,7 +111,7 @@ def test_a_pod_bound_by_hand_does_not_run_without_its_claim(site: Site) -> None:
     site.add_node("k3")
     driver = site.start(site.driver("k3.example.com", "k3"), "k3")
     site.claim("k3", driver.name)
-    site.cluster.apply(a_pod("k3", {"x": "k3"}, nodeName="k3"))
+    site.cluster.apply(pod_with_claims("k3", {"x": "k3"}, nodeName="k3"))
 
     assert "is not allowed to use ResourceClaim k3 (" in site.failed_prepare("k3")
     assert driver.calls == []
@@ -143,7 +143,7 @@ def test_a_claim_that_no_container_uses_is_prepared(site: Site) -> None:
     site.add_node("k5")
     driver = site.start(site.driver("k5.example.com", "k5"), "k5")
     site.claim("k5", driver.name)
-    site.cluster.apply(a_pod("k5", {"x": "k5"}, containers=[{"name": "c", "image": "i"}]))
+    site.cluster.apply(pod_with_claims("k5", {"x": "k5"}, containers=[{"name": "c", "image": "i"}]))
 
     pod = site.runs("k5")
 
@@ -164,7 +164,7 @@ def test_each_container_gets_only_its_devices(site: Site) -> None:
         {"name": "other", "image": "i", "resources": {"claims": [{"name": "b"}]}},
         {"name": "nothing", "image": "i"},
     ]
-    site.cluster.apply(a_pod("k6", claims, containers=containers))
+    site.cluster.apply(pod_with_claims("k6", claims, containers=containers))
 
     shown = devices_of(site.runs("k6"))
 
@@ -252,7 +252,7 @@ def test_admin_access_on_all_nodes(site: Site) -> None:
         "metadata": {"name": "monitor", "namespace": "admins"},
         "spec": {"spec": {"devices": {"requests": [request]}}},
     }
-    pod = a_pod("monitor", {"x": "template:monitor"})["spec"]
+    pod = pod_with_claims("monitor", {"x": "template:monitor"})["spec"]
     wanted = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["k8-a", "k8-b"]}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
     pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
@@ -319,7 +319,7 @@ def test_an_init_container_uses_a_claim(site: Site) -> None:
     site.claim("k11", driver.name)
     init = [{"name": "init", "image": "i", "resources": {"claims": [{"name": "x"}]}}]
     main = [{"name": "c", "image": "i"}]
-    site.cluster.apply(a_pod("k11", {"x": "k11"}, containers=main, initContainers=init))
+    site.cluster.apply(pod_with_claims("k11", {"x": "k11"}, containers=main, initContainers=init))
 
     assert list(devices_of(site.runs("k11"))) == ["init"]
 
@@ -332,7 +332,7 @@ def test_a_completed_pod_releases_its_claims(site: Site) -> None:
     site.cluster.apply(a_template("k12", driver.name))
     ends = {"allot.dev/run-seconds": "0"}
     claims = {"x": "k12", "y": "template:k12"}
-    site.cluster.apply(a_pod("k12", claims, annotations=ends, restartPolicy="Never"))
+    site.cluster.apply(pod_with_claims("k12", claims, annotations=ends, restartPolicy="Never"))
 
     site.cluster.wait_for_phase("k12", "Succeeded", seconds=60)
 
@@ -358,7 +358,7 @@ def test_a_restarted_container_keeps_its_claim(site: Site) -> None:
     driver = site.start(site.driver("k13.example.com", "k13"), "k13")
     site.claim("k13", driver.name)
     ends = {"allot.dev/run-seconds": "0", "allot.dev/exit-code": "1"}
-    site.cluster.apply(a_pod("k13", {"x": "k13"}, annotations=ends))
+    site.cluster.apply(pod_with_claims("k13", {"x": "k13"}, annotations=ends))
 
     def restarted(pod: Any) -> bool:
         statuses = (pod or {}).get("status", {}).get("containerStatuses", [{}])
@@ -458,7 +458,7 @@ def test_claims_of_older_versions(site: Site, version: str) -> None:
             {"name": "one", **exactly},
         ],
     }
-    site.cluster.apply(a_claim(node, version=version, requests=[simple, choice]))
+    site.cluster.apply(claim_of(node, version=version, requests=[simple, choice]))
     site.pod(node, {"x": node})
 
     shown = devices_of(site.runs(node))
@@ -601,7 +601,7 @@ def test_either_side_restarts_at_any_moment(site: Site, seed: int) -> None:
     for moment in range(MOMENTS):
         if len(living) < 4:
             living.append(f"{node}-{moment}")
-            site.cluster.apply(a_pod(living[-1], {"x": f"template:{node}"}))
+            site.cluster.apply(pod_with_claims(living[-1], {"x": f"template:{node}"}))
         if len(living) > 1 and chance.random() < 0.5:
             name = living.pop(chance.randrange(len(living)))
             if chance.random() < 0.5:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -15,6 +17,7 @@ import pytest
 from tests.acceptance.server_process import PROGRAM
 
 MOMENTS = 10
+INTERRUPTIBLE = Path(__file__).parents[2] / "scripts" / "interruptible"
 
 
 def interrupted(directory: Path, seconds: float, *arguments: str) -> tuple[int, str, str]:
@@ -102,3 +105,45 @@ def test_demo_at_ten_moments(tmp_path: Path) -> None:
                 assert last == "interrupted; cleaning up the namespace allot-demo ..."
     finally:
         subprocess.run([*PROGRAM, "down"], cwd=tmp_path, check=True, capture_output=True)
+
+
+CLEANING_UP = """
+import time
+try:
+    print("begun", flush=True)
+    time.sleep(600)
+finally:
+    print("a long report")
+    open("cleaned-up", "w").close()
+"""
+
+
+def in_a_terminal(directory: Path, source: str, awaited: bytes, typed: bytes) -> tuple[int, str]:
+    """Run a program as `./scripts/test` runs pytest, and type when it has printed something: exit code, the screen."""
+    command = [sys.executable, str(INTERRUPTIBLE), sys.executable, "-c", source]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(directory)
+        os.execv(command[0], command)  # noqa: S606
+    screen = b""
+    with suppress(OSError):  # at the end
+        while piece := os.read(terminal, 1024):
+            screen += piece
+            if awaited in screen and typed:
+                os.write(terminal, typed)
+                typed = b""
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), screen.decode().replace("\r", "")
+
+
+def test_tests_that_are_interrupted_clean_up_and_leave_one_line(tmp_path: Path) -> None:
+    code, screen = in_a_terminal(tmp_path, CLEANING_UP, b"\n", b"\x03")
+
+    assert (code, screen) == (130, "begun\n^Cinterrupted\n")
+    assert (tmp_path / "cleaned-up").exists()
+
+
+def test_tests_in_a_terminal_end_with_their_own_code(tmp_path: Path) -> None:
+    code, screen = in_a_terminal(tmp_path, "print('done'); raise SystemExit(3)", b"", b"")
+
+    assert (code, screen) == (3, "done\n")

@@ -73,7 +73,7 @@ class Scene:
         return await self.pod()
 
     async def announce(self, uid: str) -> RawObject:
-        """Somebody was about to count a pod, and did not come to it."""
+        """A controller stopped before it counted a pod."""
         status = {"uncountedTerminatedPods": {"succeeded": [uid]}}
         await self._patch(f"{JOBS_PATH}/{JOB.name}/status", {"status": status})
         return await self.current_job()

@@ -65,7 +65,7 @@ def test_manifests_are_compared_with_the_cluster(tmp_path: Path) -> None:
         ("ResourceClaim/greedy", "not-enough-devices", "warning"),
         ("ResourceClaim/lost", "missing-class", "error"),
         ("Pod/typo", "missing-template", "error"),
-        ("ResourceClaim/observer", "field-forbidden", "error"),
+        ("ResourceClaim/observer", "admin-namespace", "error"),
     ]
     assert "at most 8 of those in the cluster" in found[0]["message"]
     assert [each["rule"] for each in linted(file)] == ["admin-namespace"]

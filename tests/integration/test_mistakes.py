@@ -151,7 +151,7 @@ def scene() -> Iterator[Scene]:
 
 
 def _words(lines: tuple[str, ...]) -> str:
-    """What the page shows of a text, up to what it leaves out."""
+    """What the page shows of a string, up to what it leaves out."""
     return normal(" ".join(lines).partition("…")[0])
 
 

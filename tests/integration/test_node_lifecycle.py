@@ -1,4 +1,4 @@
-"""Nodes that fall silent, and what becomes of their pods."""
+"""Nodes that fall silent, and what happens to their pods."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_pod_stays_if_its_node_comes_back_in_time() -> None:
         assert not await stage.pod_leaves("pod")
 
     lenient = partial(
-        NodeLifecycleController, settings=NodeLifecycleSettings(judges_without_lease=False)
+        NodeLifecycleController, settings=NodeLifecycleSettings(monitors_without_lease=False)
     )
     play(story, lenient, TaintEvictionController)
 
@@ -210,7 +210,7 @@ def test_a_node_that_never_said_anything(judges: bool) -> None:
     play(
         story,
         partial(
-            NodeLifecycleController, settings=NodeLifecycleSettings(judges_without_lease=judges)
+            NodeLifecycleController, settings=NodeLifecycleSettings(monitors_without_lease=judges)
         ),
     )
 

@@ -21,6 +21,7 @@ from allot.client.transport import Response
 from allot.client.work_queue import WorkQueue
 from allot.cluster import Cluster
 from allot.components import ClusterParts, ClusterTime
+from allot.controllers.garbage_collector.graph import OwnerGraph
 from allot.testing.servers import TOKEN, LocalServer
 from allot.testing.virtual_time import VirtualClock, run_in_virtual_time
 
@@ -43,16 +44,19 @@ class Steps:
         self.requests: Counter[str] = Counter()
         self.decoded: Counter[str] = Counter()
         self.queued: Counter[str] = Counter()
+        self.owners: Counter[str] = Counter()
         self._count_requests(patch)
         self._count_work(patch)
         for codec in (RawCodec, TypedCodec, MetadataCodec):
             for method in ("decode", "decode_event"):
-                self._count_calls(patch, codec, method)
+                self._count_calls(patch, codec, method, self.decoded)
+        self._count_calls(patch, OwnerGraph, "put", self.owners)
 
     def clear(self) -> None:
         self.requests.clear()
         self.decoded.clear()
         self.queued.clear()
+        self.owners.clear()
 
     def _count_requests(self, patch: pytest.MonkeyPatch) -> None:
         send = InProcessTransport.request
@@ -76,14 +80,16 @@ class Steps:
 
         patch.setattr(WorkQueue, "_put", counted)
 
-    def _count_calls(self, patch: pytest.MonkeyPatch, codec: type, method: str) -> None:
-        call: Callable[..., Any] = getattr(codec, method)
+    def _count_calls(
+        self, patch: pytest.MonkeyPatch, owner: type, method: str, counts: Counter[str]
+    ) -> None:
+        call: Callable[..., Any] = getattr(owner, method)
 
         def counted(*arguments: Any) -> Any:
-            self.decoded[method] += 1
+            counts[method] += 1
             return call(*arguments)
 
-        patch.setattr(codec, method, counted)
+        patch.setattr(owner, method, counted)
 
 
 async def bind_pods(server: LocalServer, steps: Steps) -> None:
@@ -144,3 +150,5 @@ def test_steps_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps.decoded["decode"] / PODS == 1
     # Creating the claim. All other changes leave nothing to do.
     assert {name: count / PODS for name, count in steps.queued.items()} == {"ClaimControllerKey": 1}
+    # The pod, its claim, and the finalizer of the allocated claim: other versions have the same owners.
+    assert steps.owners["put"] / PODS == 3

@@ -676,7 +676,7 @@ def test_old_answers_are_deleted() -> None:
             await asyncio.sleep(HOUR - 100)
             assert not await scene.is_gone("default")
             await scene.stop()
-            await scene.start()  # whoever comes next knows how old it is
+            await scene.start()  # the next controller knows how old it is
             await asyncio.sleep(60)
             assert await scene.is_gone("default")
             await asyncio.sleep(1.5 * HOUR)

@@ -69,7 +69,7 @@ async def seen(path: Path, wanted: list[str]) -> None:
     async with asyncio.timeout(SECONDS):
         while True:
             with Recording.open(path) as recording:
-                if contents(recording.state_at().objects) == wanted:
+                if contents(recording.snapshot_at(recording.ends)) == wanted:
                     return
             await asyncio.sleep(0.05)
 
@@ -127,7 +127,7 @@ def test_a_recording_has_the_states_of_the_cluster(
         with Recording.open(path) as recording:
             assert len(recording.gaps) == 2
             for moment, state in states.items():
-                assert contents(recording.state_at(moment).objects) == state
+                assert contents(recording.snapshot_at(moment)) == state
             await replayed(recording, states)
 
     asyncio.run(scenario())
@@ -150,7 +150,7 @@ async def replayed(recording: Recording, states: dict[datetime, list[str]]) -> N
             then = moment
             assert contents(await take_snapshot(client, KINDS)) == state
         await replay.show(recording.begins)
-        first = contents(recording.state_at(recording.begins).objects)
+        first = contents(recording.snapshot_at(recording.begins))
         assert contents(await take_snapshot(client, KINDS)) == first
 
 

@@ -32,7 +32,7 @@ SHARED = ("shared-0", "shared-1")
 
 
 class Mortals:
-    """Two controllers. Whoever dies is replaced at once."""
+    """Two controllers. One that dies is replaced at once."""
 
     def __init__(self, cluster: Cluster, chance: random.Random, deaths: int) -> None:
         self._cluster = cluster
@@ -179,7 +179,7 @@ async def unsettled(cluster: Cluster) -> list[str]:
         if any(uid not in pods or is_done(pods[uid]) for uid in reserved_for(claim)):
             found.append(f"{name} is reserved for a pod that is done")
         if is_allocated(claim) and not reserved_for(claim):
-            found.append(f"{name} is allocated for nobody")
+            found.append(f"{name} is allocated without a consumer")
     for uid, pod in pods.items():
         name = pod["metadata"]["name"]
         if is_done(pod):

@@ -49,16 +49,16 @@ def test_a_quota_is_counted_and_kept() -> None:
     async def story(cluster: Cluster) -> None:
         ask = cluster.server.ask
         await cluster.create("ConfigMap", "before")
-        hard = {"pods": "2", "requests.cpu": "1", "count/configmaps": "5", "services": "1"}
+        hard = {"pods": "2", "requests.cpu": "1", "count/configmaps": "5", "services": "2"}
         async with cluster.running(ResourceQuotaController):
             await cluster.create(QUOTA, "q", spec={"hard": hard})
-            await used(cluster, "q", {"pods": "0", "count/configmaps": "1", "services": "0"})
+            await used(cluster, "q", {"pods": "0", "count/configmaps": "1", "services": "1"})
             refused(
                 await ask("POST", PODS, pod_with("p")),
                 'pods "p" is forbidden: failed quota: q: must specify requests.cpu for: c',
             )
             await cluster.server.post(PODS, pod_with("p", "600m"))
-            # In the same transaction: nobody needs to wait for this.
+            # In the same transaction: there is nothing to wait for.
             quota = await cluster.get(QUOTA, "q")
             assert quota
             assert quota["status"]["used"]["requests.cpu"] == "600m"

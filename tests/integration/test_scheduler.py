@@ -462,7 +462,7 @@ class LosesItsClaim(InProcessTransport):
 
 
 def test_devices_of_a_binding_that_failed_go_to_the_next_pod() -> None:
-    """Nobody but the scheduler knows that the claim that went was to have a device."""
+    """Only the scheduler knows that the deleted claim was to have a device."""
 
     async def story(cluster: Cluster, server: LocalServer) -> None:
         await cluster.add_class()

@@ -23,7 +23,7 @@ def test_ready_while_it_waits_to_be_elected_and_when_it_works_but_not_in_between
             async with asyncio.timeout(120):
                 await process.informers.wait_synced()
             seen.append(pages.answer("GET", "/readyz").code)
-            metrics = pages.answer("GET", "/metrics").body
+            metrics = (await pages.respond("GET", "/metrics")).body
             assert b"scheduler_schedule_attempts_total" in metrics
             assert pages.answer("GET", "/debug/explain/default/p").code == 403
             running.cancel()

@@ -1,4 +1,4 @@
-"""Pods that share a claim: who waits, how often the claim is written, and how often anybody is woken for it."""
+"""Pods that share a claim: which wait, how often the claim is written, and how often pods are woken for it."""
 
 from __future__ import annotations
 

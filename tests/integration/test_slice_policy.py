@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from allot.testing.builders import DRIVER
+from allot.testing.manifests import a_dra_manifest
 from allot.testing.servers import LocalServer
 
 NAMESPACE = "dra-driver"
@@ -86,18 +88,11 @@ ROLE_BINDING = {
 }
 
 
-def a_slice(name: str, node: str, *, version: str = "v1") -> dict[str, Any]:
+def empty_slice(name: str, node: str, *, version: str = "v1") -> dict[str, Any]:
     place = {"nodeName": node} if node else {"allNodes": True}
-    return {
-        "kind": "ResourceSlice",
-        "apiVersion": f"resource.k8s.io/{version}",
-        "metadata": {"name": name},
-        "spec": {
-            "driver": "gpu.example.com",
-            "pool": {"name": node or "shared", "generation": 1, "resourceSliceCount": 1},
-            **place,
-        },
-    }
+    pool = {"name": node or "shared", "generation": 1, "resourceSliceCount": 1}
+    made = a_dra_manifest("ResourceSlice", name, {"driver": DRIVER, "pool": pool, **place})
+    return made | {"apiVersion": f"resource.k8s.io/{version}"}
 
 
 def named(kind: str, name: str) -> dict[str, Any]:
@@ -162,12 +157,12 @@ async def a_driver_writes_slices_of_its_own_node_only() -> None:
         driver_b = await token_of_driver(server, "node-b")
 
         # Each publishes the devices of its node.
-        await server.post(SLICES, a_slice("slice-a", "node-a"), headers=driver_a)
-        await server.post(SLICES, a_slice("slice-b", "node-b"), headers=driver_b)
+        await server.post(SLICES, empty_slice("slice-a", "node-a"), headers=driver_a)
+        await server.post(SLICES, empty_slice("slice-b", "node-b"), headers=driver_b)
 
         # One that is compromised tries to publish devices elsewhere, and everywhere.
         for node, shown in (("node-b", "slices of node node-b"), ("", "slices without a node")):
-            refused = await server.ask("POST", SLICES, a_slice("evil", node), headers=driver_a)
+            refused = await server.ask("POST", SLICES, empty_slice("evil", node), headers=driver_a)
             assert refused.code == 422
             assert refused.json["message"] == (
                 'resourceslices.resource.k8s.io "evil" is forbidden: ValidatingAdmissionPolicy '
@@ -177,7 +172,7 @@ async def a_driver_writes_slices_of_its_own_node_only() -> None:
 
         # An older version of the API is no way around it.
         path = SLICES.replace("/v1/", "/v1beta2/")
-        older = a_slice("evil", "node-b", version="v1beta2")
+        older = empty_slice("evil", "node-b", version="v1beta2")
         assert (await server.ask("POST", path, older, headers=driver_a)).code == 422
 
         # Nor can it change or delete what others published.
@@ -194,7 +189,7 @@ async def a_driver_writes_slices_of_its_own_node_only() -> None:
         ]
 
         # Its own is its own, and the administrator is no driver.
-        await server.post(SLICES, a_slice("slice-a", "node-a"), headers=driver_a)
+        await server.post(SLICES, empty_slice("slice-a", "node-a"), headers=driver_a)
         assert (await server.ask("DELETE", f"{SLICES}/slice-a", headers=driver_a)).code == 200
         assert (await server.ask("DELETE", f"{SLICES}/slice-b")).code == 200
 
@@ -208,7 +203,7 @@ async def a_token_without_a_pod_has_no_node() -> None:
         await deploy_driver(server)
         stolen = await token_of_driver(server, "")
 
-        refused = await server.ask("POST", SLICES, a_slice("slice-a", "node-a"), headers=stolen)
+        refused = await server.ask("POST", SLICES, empty_slice("slice-a", "node-a"), headers=stolen)
 
         assert refused.code == 422
 
@@ -224,4 +219,4 @@ async def without_the_binding_a_driver_writes_anywhere() -> None:
         path = f"{REGISTRATION}/validatingadmissionpolicybindings/resourceslices-of-own-node"
         assert (await server.ask("DELETE", path)).code == 200
 
-        await server.post(SLICES, a_slice("slice-b", "node-b"), headers=driver)
+        await server.post(SLICES, empty_slice("slice-b", "node-b"), headers=driver)

@@ -286,8 +286,8 @@ def test_detached_with_a_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--hardware", "nothing-like-it"], "no such file or profile"),
-        (["--controllers", "nobody"], "unknown controller 'nobody'"),
+        (["--hardware", "nothing-like-it"], "error: nothing-like-it: no such file or profile"),
+        (["--controllers", "missing"], "unknown controller 'missing'"),
         (["--storage", "floppy"], "is not one of"),
         (["--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
         (["--hardware", "gpu-server", "--no-nodes"], "leave out --no-nodes"),

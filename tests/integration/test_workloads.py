@@ -19,11 +19,24 @@ from allot.client.informer import Informer
 from allot.client.options import DeleteOptions, PatchType
 from allot.client.resources import PODS
 from allot.controllers.manager import ControllerManager
-from allot.controllers.workloads import WORKLOAD_CONTROLLERS
 from allot.controllers.workloads.accessors import annotations_of, is_deleting, uid_of
+from allot.controllers.workloads.daemon_set import DaemonSetController
 from allot.controllers.workloads.daemon_set.pods import node_of
+from allot.controllers.workloads.deployment import DeploymentController
+from allot.controllers.workloads.job import JobController
+from allot.controllers.workloads.replica_set import ReplicaSetController
+from allot.controllers.workloads.replication_controller import ReplicationControllerController
+from allot.controllers.workloads.stateful_set import StatefulSetController
 from allot.testing.servers import TOKEN, LocalServer
 
+WORKLOAD_CONTROLLERS = (
+    ReplicaSetController,
+    ReplicationControllerController,
+    DeploymentController,
+    StatefulSetController,
+    DaemonSetController,
+    JobController,
+)
 APPS = "/apis/apps/v1/namespaces/default"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 POD_PATH = "/api/v1/namespaces/default/pods"
@@ -50,7 +63,7 @@ class Nodes:
         self._informer.start()
         try:
             while True:
-                with suppress(ApiStatusError):  # somebody was quicker
+                with suppress(ApiStatusError):  # another client was faster
                     await self._look_at(await self._todo.get())
         finally:
             await self._informer.stop()
@@ -120,7 +133,7 @@ class Scene:
         return found
 
     async def images(self) -> Counter[str]:
-        """The images of pods that nobody wants gone."""
+        """The images of pods that are not being deleted."""
         return Counter(
             pod["spec"]["containers"][0]["image"]
             for pod in await self.pods()

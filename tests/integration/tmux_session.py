@@ -58,7 +58,7 @@ class TmuxSession:
         return self._run("display-message", "-p", "#{alternate_on}").strip() == "1"
 
     def until(self, text: str, *, gone: bool = False) -> None:
-        """Wait until a text is on the screen, or is not any more."""
+        """Wait until a string is on the screen, or is no longer."""
         deadline = time.monotonic() + MAX_SECONDS
         while (text in (screen := self.screen)) is gone:
             if time.monotonic() > deadline:

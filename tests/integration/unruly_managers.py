@@ -98,7 +98,7 @@ class Managers:
                 task.cancel()
 
     def make_peace(self) -> None:
-        """From now on everybody lives, and nothing gets lost."""
+        """From now on no manager is killed, and no request is lost."""
         self._peace.set()
         for way in self._ways:
             way.is_calm = True

@@ -35,12 +35,19 @@ KNOWN: Final = (
         "the checks are those of this server's parts",
     ),
     _known(
-        r": create ingress ",
-        r"Warning: Ingress objects are stored without effect: .*",
+        r": (create|apply|run) ",
+        r"Warning: \w+ objects are stored without effect: .*",
         "a warning says that the object has no effect",
     ),
+    _known(
+        r": wait .*--timeout=",
+        r'<log> reflector\.go\] "(Failed to watch|Warning: watch ended with error)".*',
+        "when its time is over, kubectl logs at random that its watch ended; often over HTTP/1.1, hardly ever over HTTP/2",
+    ),
 )
-UNORDERED: Final = re.compile(r": (describe secret|(label|annotate) .*--list)")
+UNORDERED: Final = re.compile(
+    r": (describe (secret|configmap)|(label|annotate) .*--list|set env .*--from=)"
+)
 """kubectl prints maps in any order."""
 
 

@@ -27,9 +27,10 @@ WALK: Final = "walk"
 
 def sections(kubectl: Kubectl, only: Collection[str] = ()) -> Iterator[Section]:
     """What was written by hand, and what the help of this kubectl gives, which takes a while to read."""
-    for section in read_sections(DATA / "sections.yaml"):
-        if not only or section.name in only:
-            yield section
+    for name in ("sections.yaml", "further-sections.yaml"):
+        for section in read_sections(DATA / name):
+            if not only or section.name in only:
+                yield section
     if not only or WALK in only:
         table = yaml.safe_load((DATA / "walk.yaml").read_text())
         walked = tuple(walk(kubectl.help, table["arguments"], table["values"]))

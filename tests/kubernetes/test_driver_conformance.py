@@ -1,4 +1,4 @@
-"""Kubernetes' own DRA test driver, in Go, passes the conformance kit."""
+"""Kubernetes' own DRA test driver, in Go, passes the conformance suite."""
 
 from __future__ import annotations
 

@@ -18,7 +18,13 @@ import pytest
 from allot.kubelet.dra.checkpoint import Checkpoint
 from allot.kubelet.dra.paths import NodePaths
 from tests.integration.dra_driver import device_class
-from tests.integration.driver_site import WAIT_SECONDS, Site, a_pod, a_template, running_site
+from tests.integration.driver_site import (
+    WAIT_SECONDS,
+    Site,
+    a_template,
+    pod_with_claims,
+    running_site,
+)
 from tests.kubernetes.programs import NEEDS_KUBERNETES, program
 
 pytestmark = NEEDS_KUBERNETES
@@ -84,7 +90,7 @@ def test_the_go_driver(tmp_path: Path, plugin_dir: Path) -> None:
         site.add_node(NODE)
         paths = site.paths(NODE)
         site.cluster.apply(device_class("test", DRIVER), a_template("one", "test"))
-        site.cluster.apply(a_pod("early", {"x": "template:one"}))
+        site.cluster.apply(pod_with_claims("early", {"x": "template:one"}))
         kubeconfig = site.cluster.kubeconfig
         driver = start_driver(kubeconfig, paths, tmp_path / "driver.log")
         try:
@@ -100,7 +106,7 @@ def test_the_go_driver(tmp_path: Path, plugin_dir: Path) -> None:
             site.until(lambda: not is_published(site), "the wipe")
             driver = start_driver(kubeconfig, paths, tmp_path / "driver.log")
             site.until(lambda: is_published(site), "the slices")
-            site.cluster.apply(a_pod("late", {"x": "template:one"}))
+            site.cluster.apply(pod_with_claims("late", {"x": "template:one"}))
             site.runs("late")
             assert len(prepared_claims(paths)) == 2
             for name in ("early", "late"):
@@ -174,7 +180,7 @@ def test_either_side_is_killed_at_any_moment(tmp_path: Path, plugin_dir: Path) -
             for moment in range(MOMENTS):
                 if len(living) < 6:
                     name = f"p{moment}"
-                    site.cluster.apply(a_pod(name, {"x": "template:one"}))
+                    site.cluster.apply(pod_with_claims(name, {"x": "template:one"}))
                     living.append(name)
                 if len(living) > 2 and chance.random() < 0.6:
                     site.cluster.delete("Pod", living.pop(chance.randrange(len(living))))

@@ -116,7 +116,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
                     f"--kubeconfig={node_kubeconfig(directory, name)}",
                     "--kubelet-port=0",
                     "--kubelet-read-only-port=0",
-                    "--use-host-image-service=false",  # there is none here
+                    "--use-host-image-service=false",  # this machine has no such service
                     log=directory / f"{name}.log",
                 )
             )

@@ -144,7 +144,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         with running(
             "kubemark",
             *arguments,
-            "--use-host-image-service=false",  # there is none here
+            "--use-host-image-service=false",  # this machine has no such service
             log=directory / "kubemark.log",
         ) as kubelet:
             found = Node(directory, admin, kubelet)

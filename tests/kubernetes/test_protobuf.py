@@ -126,7 +126,7 @@ def test_every_kind_is_written_as_kube_apiserver_writes_it(kubernetes: Cluster) 
                 shown["metadata"]["resourceVersion"]
                 == (decode_document(message)["metadata"]["resourceVersion"])
             ):
-                break  # nobody changed it in between
+                break  # not changed in between
         gvk = open_envelope(message).gvk
         assert encode_document(shown, gvk) == message, path
         assert encode_document(decode_document(message), gvk) == message, path

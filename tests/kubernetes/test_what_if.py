@@ -23,6 +23,13 @@ from allot.client import resources
 from allot.questions.changes import TAINT_KEY
 from allot.questions.what_if import short_message
 from allot.testing.builders import manifest
+from allot.testing.manifests import (
+    a_device_manifest,
+    a_dra_manifest,
+    a_node_manifest,
+    a_request_manifest,
+    a_slice_manifest,
+)
 from tests.acceptance.runner.rest import RestClient
 from tests.integration.test_up import allot
 from tests.integration.test_what_if import a_workload
@@ -59,33 +66,20 @@ Places = dict[str, list[str]]
 # --- objects ---
 
 
-def a_node(name: str, cpu: int) -> dict[str, Any]:
+def ready_node(name: str, cpu: int) -> dict[str, Any]:
     capacity = {"cpu": str(cpu), "memory": "256Gi", "pods": "110"}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
-    }
+    return a_node_manifest(
+        name,
+        labels={"kubernetes.io/hostname": name},
+        conditions=[ready],
+        status={"capacity": capacity, "allocatable": capacity},
+    )
 
 
-def a_slice(node: str) -> dict[str, Any]:
-    devices = [
-        {"name": f"gpu-{each}", "attributes": {"model": {"string": "H100"}}}
-        for each in range(DEVICES)
-    ]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"slice-{node}"},
-        "spec": {
-            "driver": CLASS,
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": devices,
-        },
-    }
+def gpu_slice(node: str) -> dict[str, Any]:
+    devices = (a_device_manifest(f"gpu-{each}", {"model": "H100"}) for each in range(DEVICES))
+    return a_slice_manifest(*devices, name=f"slice-{node}", node=node, driver=CLASS)
 
 
 def a_placed_workload(
@@ -106,23 +100,12 @@ def _is_node(name: str) -> dict[str, Any]:
 
 
 def a_template(name: str, count: int) -> dict[str, Any]:
-    request = {"name": "gpu", "exactly": {"deviceClassName": CLASS, "count": count}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": name},
-        "spec": {"spec": {"devices": {"requests": [request]}}},
-    }
+    devices = {"requests": [a_request_manifest("gpu", CLASS, count=count)]}
+    return a_dra_manifest("ResourceClaimTemplate", name, {"spec": {"devices": devices}})
 
 
-def a_claim(name: str) -> dict[str, Any]:
-    spec = a_template(name, 1)["spec"]["spec"]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+def gpu_claim(name: str) -> dict[str, Any]:
+    return a_dra_manifest("ResourceClaim", name, a_template(name, 1)["spec"]["spec"])
 
 
 def start() -> Iterator[dict[str, Any]]:
@@ -141,11 +124,11 @@ def start() -> Iterator[dict[str, Any]]:
         "value": 1000,
     }
     for name, cpu in CPUS.items():
-        yield a_node(name, cpu)
-        yield a_slice(name)
+        yield ready_node(name, cpu)
+        yield gpu_slice(name)
     yield a_template("one", 1)
     yield a_template("three", 3)
-    yield a_claim("unused")
+    yield gpu_claim("unused")
 
 
 WORKLOADS: Final = (
@@ -357,7 +340,7 @@ def steps(directory: Path) -> Iterator[Step]:
     yield Step(
         ["--scale", "deployment/web=5"], lambda cluster: cluster.scale("Deployment", "web", 5)
     )
-    new = [a_node("node-d", 50), a_slice("node-d")]
+    new = [ready_node("node-d", 50), gpu_slice("node-d")]
     yield Step(
         ["--add-node", _file(directory / "node.yaml", *new)], lambda cluster: cluster.create(*new)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any, Final
@@ -53,3 +53,14 @@ def installed_files(package: Distribution) -> Iterator[tuple[str, Path]]:
     for file in package.files or ():
         if ".." not in file.parts and "__pycache__" not in file.parts:
             yield file.as_posix(), Path(str(file.locate()))
+
+
+def mebibytes_on_disk(paths: Iterable[Path]) -> float:
+    """The blocks that files and directories take, as `du` counts them."""
+    return sum(path.lstat().st_blocks for path in paths) * 512 / 2**20
+
+
+def largest(sizes: Mapping[str, float]) -> dict[str, float]:
+    """The five largest packages, the largest first, rounded."""
+    ordered = sorted(sizes.items(), key=lambda item: item[1], reverse=True)
+    return {name: round(size, 1) for name, size in ordered[:5]}

@@ -22,7 +22,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 
 def _tracked(*paths: str) -> set[str]:
-    """Files in the repository, or below the directories where there is none."""
+    """Files in the repository, or without a repository, below the directories."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", *paths], cwd=PROJECT, capture_output=True, check=False
     )

@@ -3,7 +3,7 @@
 It shares no code with the ledger, the allocator or the API server. Laws (DESIGN, what must always hold, 1):
 
 - a device that does not allow multiple allocations has one holder, whole or share;
-- a device that somebody holds as a whole has no other holder;
+- a device that a claim holds as a whole has no other holder;
 - the shares of a device do not exceed its capacities as published when the last share was added;
 - a device is not added to a counter set that does not have enough left for it.
 
@@ -135,7 +135,7 @@ def _consumed(result: DeviceRequestAllocationResult) -> dict[str, Fraction]:
 
 
 def _amount(holding: Holding, name: str, capacity: DeviceCapacity) -> Fraction:
-    """What a share consumes; if nobody said it, or not sensibly, as much as a request that says nothing."""
+    """What a share consumes; if that is missing or invalid, as much as a request without an amount."""
     amount = holding.consumed.get(name)
     if amount is not None and amount >= 0:
         return amount

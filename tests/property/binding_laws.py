@@ -31,7 +31,7 @@ from tests.property.binding_world import (
 
 
 async def check_rest(world: World) -> None:
-    """Nothing is held that nobody waits for, and whoever waits holds everything."""
+    """Nothing is held without a waiting pod, and a waiting pod holds all of its claims."""
     pods = {pod["metadata"]["uid"]: pod for pod in await world.pods()}
     claims = {claim["metadata"]["name"]: claim for claim in await world.claims()}
     for claim in claims.values():
@@ -62,7 +62,7 @@ def check_claim(claim: Json, pods: dict[str, Json]) -> None:
 
 
 def check_in_time(world: World, claim: Json) -> None:
-    """Nobody waits longer than the time that began with the allocation."""
+    """No pod waits longer than the timeout that began with the allocation."""
     allocation = allocation_of(claim)
     assert allocation is not None
     since = datetime.fromisoformat(allocation["allocationTimestamp"])
@@ -86,7 +86,7 @@ def check_memory(world: World, claims: dict[str, Json], waiting: list[Json]) -> 
 
 
 async def check_end(world: World, *claims: str) -> None:
-    """Once devices are there and are made ready, everybody who is left gets a node, and so does a newcomer."""
+    """Once devices exist and are made ready, all remaining pods get a node, and so does a new one."""
     await mend(world, *claims)
     await world.pod("newcomer", *claims)
 
@@ -111,7 +111,7 @@ async def mend(world: World, *claims: str) -> None:
     for pod in await world.pods():  # they use the claims, wherever they run
         if pod["spec"].get("nodeName"):
             await world.delete(f"{PODS}/{pod['metadata']['name']}")
-    await world.tidy()
+    await world.remove_stale_reservations()
     for name in claims:
         if await world.find(f"{CLAIMS}/{name}") is None:
             await world.claim(name)
@@ -121,7 +121,7 @@ async def mend(world: World, *claims: str) -> None:
 async def check_history(world: World, *, strictly: bool) -> None:
     """At no revision was a device held twice, or a pod bound whose devices were not ready.
 
-    Not `strictly`: a pod may be bound though its devices have just stopped to be ready, because nobody can know that
+    Not `strictly`: a pod may be bound though its devices have just stopped to be ready, because a scheduler cannot know that
     at the same moment.
     """
     holder_by_device: dict[tuple[str, str], str] = {}
@@ -173,9 +173,9 @@ def check_same_time(before: Json, after: Json) -> None:
 
 
 async def calm(world: World) -> None:
-    """Long enough for everything to be tried again, if anybody means to."""
+    """Long enough for all retries."""
     await settled()
-    await world.tidy()
+    await world.remove_stale_reservations()
     await asyncio.sleep(12)
-    await world.tidy()
+    await world.remove_stale_reservations()
     await settled()

@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 
 class Severable(InProcessTransport):
-    """A connection that can be cut. What was sent before is done, but nobody hears of it."""
+    """A connection that can be cut. What was sent before is done, but the answer is lost."""
 
     def __init__(self, server: LocalServer) -> None:
         super().__init__(server.server.app, TOKEN)
@@ -202,7 +202,7 @@ class World:
             if answer.code != 409:
                 assert answer.code in (200, 404), answer
                 return
-        raise AssertionError("somebody else is always quicker")
+        raise AssertionError("another client is always faster")
 
     async def set_condition(self, claim: str, type_: str, status: str = "True") -> None:
         """What the devices' controller says; nothing if it has no device to speak of."""
@@ -220,7 +220,7 @@ class World:
     async def delete(self, path: str) -> ServerResponse:
         return await self.server.ask("DELETE", path, {"gracePeriodSeconds": 0})
 
-    async def tidy(self) -> None:
+    async def remove_stale_reservations(self) -> None:
         """What the controller of claims does: free what belongs to pods that are gone, let deleted claims go."""
         pods = {pod["metadata"]["uid"] for pod in await self.pods()}
 

@@ -1,4 +1,4 @@
-"""Whatever somebody sends, the server answers it, and what it has stored can still be read."""
+"""Whatever a client sends, the server answers it, and what it has stored can still be read."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ TOUCHED: Final = [
 
 @pytest.fixture(autouse=True)
 def no_traceback(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Nothing is logged that somebody would have to look into."""
+    """No error is logged."""
     yield
     assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == []
 

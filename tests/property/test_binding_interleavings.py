@@ -33,9 +33,9 @@ async def restart(world: World) -> None:
     world.start()
 
 
-async def touch(world: World) -> None:
+async def update_unrelated_fields(world: World) -> None:
     await world.label("c")
-    await world.set_condition("c", "Cosy")
+    await world.set_condition("c", "Unrelated")
 
 
 async def replace_slices(world: World) -> None:
@@ -49,20 +49,20 @@ async def taint(world: World) -> None:
         await world.taint(name)
 
 
-HAPPENINGS: Final[Mapping[str, Callable[[World], Awaitable[object]]]] = {
+EVENTS: Final[Mapping[str, Callable[[World], Awaitable[object]]]] = {
     "ready": lambda world: world.set_condition("c", READY),
     "failed": lambda world: world.set_condition("c", FAILED),
     "timeout": lambda _: asyncio.sleep(TIMEOUT_SECONDS + 1),
     "pod-deleted": lambda world: world.delete(f"{PODS}/p"),
-    "touched": touch,
+    "updated": update_unrelated_fields,
     "deallocated": lambda world: world.deallocate("c"),
     "claim-deleted": lambda world: world.delete(f"{CLAIMS}/c"),
-    "tidied": lambda world: world.tidy(),
+    "reservations-removed": lambda world: world.remove_stale_reservations(),
     "restarted": restart,
     "slice-replaced": replace_slices,
     "tainted": taint,
 }
-CAST: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+PODS_WITH_CLAIMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "one": {"p": ("c",)},
     "shared": {"p": ("c",), "q": ("c",)},
     "two": {"p": ("c", "d")},
@@ -70,99 +70,101 @@ CAST: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Pods with their claims."""
 
 
-class Story(NamedTuple):
+class Scenario(NamedTuple):
     """Events, and how many steps every task takes before each; None: until all are idle."""
 
-    observed_events: tuple[str, ...]
-    cast: str = "one"
-    turns: tuple[int | None, ...] = ()
+    events: tuple[str, ...]
+    pods: str = "one"
+    steps: tuple[int | None, ...] = ()
 
     def __str__(self) -> str:
         shown = [
-            name if turns is None else f"{turns}:{name}"
-            for name, turns in zip(self.observed_events, self._turns(), strict=True)
+            name if steps is None else f"{steps}:{name}"
+            for name, steps in zip(self.events, self._delays(), strict=True)
         ]
-        return "-".join((self.cast, *shown))
+        return "-".join((self.pods, *shown))
 
-    def _turns(self) -> tuple[int | None, ...]:
-        return self.turns or (None,) * len(self.observed_events)
+    def _delays(self) -> tuple[int | None, ...]:
+        return self.steps or (None,) * len(self.events)
 
     @property
-    def is_calm(self) -> bool:
-        return not self.turns
+    def waits_between_events(self) -> bool:
+        return not self.steps
 
-    async def tell(self, world: World) -> None:
-        pods = CAST[self.cast]
+    async def run(self, world: World) -> None:
+        pods = PODS_WITH_CLAIMS[self.pods]
         for claim in sorted({claim for claims in pods.values() for claim in claims}):
             await world.claim(claim)
         for pod, claims in pods.items():
             await world.pod(pod, *claims)
-        for name, turns in zip(self.observed_events, self._turns(), strict=True):
-            if turns is None:
+        for name, steps in zip(self.events, self._delays(), strict=True):
+            if steps is None:
                 await settled()
-            for _ in range(turns or 0):
+            for _ in range(steps or 0):
                 await asyncio.sleep(0)
-            await HAPPENINGS[name](world)
+            await EVENTS[name](world)
 
 
-def check(stories: Sequence[Story]) -> None:
-    """Tell each story in a world of its own."""
+def check(scenarios: Sequence[Scenario]) -> None:
+    """Run each scenario in a cluster of its own."""
 
-    async def tell(story: Story) -> None:
-        claims = sorted({claim for claims in CAST[story.cast].values() for claim in claims})
+    async def run(scenario: Scenario) -> None:
+        claims = sorted(
+            {claim for claims in PODS_WITH_CLAIMS[scenario.pods].values() for claim in claims}
+        )
         async with a_world() as world:
-            await story.tell(world)
+            await scenario.run(world)
             await calm(world)
             await check_rest(world)
             await check_end(world, *claims)
-            await check_history(world, strictly=story.is_calm)
+            await check_history(world, strictly=scenario.waits_between_events)
 
-    for story in stories:
+    for scenario in scenarios:
         try:
-            run_in_virtual_time(tell(story))
+            run_in_virtual_time(run(scenario))
         except BaseException as error:
-            error.add_note(f"the story: {story!r}")
+            error.add_note(f"the scenario: {scenario!r}")
             raise
 
 
-def sampled(count: int, seed: int, longest: int = 5) -> list[Story]:
-    """Longer stories, in which things happen at any moment."""
+def sampled(count: int, seed: int, longest: int = 5) -> list[Scenario]:
+    """Longer scenarios, with events at any moment."""
     chance = random.Random(seed)  # noqa: S311
-    stories = []
+    scenarios = []
     for _ in range(count):
-        names = chance.choices(tuple(HAPPENINGS), k=chance.randint(2, longest))
-        turns = tuple(chance.choice((None, *range(0, 40, 3))) for _ in names)
-        stories.append(Story(tuple(names), chance.choice(tuple(CAST)), turns))
-    return stories
+        names = chance.choices(tuple(EVENTS), k=chance.randint(2, longest))
+        steps = tuple(chance.choice((None, *range(0, 40, 3))) for _ in names)
+        scenarios.append(Scenario(tuple(names), chance.choice(tuple(PODS_WITH_CLAIMS)), steps))
+    return scenarios
 
 
-@pytest.mark.parametrize("first", sorted(set(HAPPENINGS) - {"tidied"}))
-def test_any_two_things_in_any_order(first: str) -> None:
-    others = [name for name in HAPPENINGS if name not in (first, "tidied")]
-    check([Story((first, second)) for second in others])
+@pytest.mark.parametrize("first", sorted(set(EVENTS) - {"reservations-removed"}))
+def test_any_two_events_in_any_order(first: str) -> None:
+    others = [name for name in EVENTS if name not in (first, "reservations-removed")]
+    check([Scenario((first, second)) for second in others])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_anything_at_any_moment(seed: int) -> None:
+def test_any_event_at_any_moment(seed: int) -> None:
     check(sampled(6, seed))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cast", CAST)
-@pytest.mark.parametrize("first", HAPPENINGS)
-def test_any_three_things_in_any_order(first: str, cast: str) -> None:
-    rest = itertools.product(HAPPENINGS, repeat=2)
-    check([Story((first, *others), cast) for others in rest])
+@pytest.mark.parametrize("pods", PODS_WITH_CLAIMS)
+@pytest.mark.parametrize("first", EVENTS)
+def test_any_three_events_in_any_order(first: str, pods: str) -> None:
+    rest = itertools.product(EVENTS, repeat=2)
+    check([Scenario((first, *others), pods) for others in rest])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cast", CAST)
-@pytest.mark.parametrize("first", HAPPENINGS)
-def test_any_two_things_at_any_distance(first: str, cast: str) -> None:
+@pytest.mark.parametrize("pods", PODS_WITH_CLAIMS)
+@pytest.mark.parametrize("first", EVENTS)
+def test_any_two_events_at_any_distance(first: str, pods: str) -> None:
     check(
         [
-            Story((first, second), cast, (before, between))
-            for second in HAPPENINGS
+            Scenario((first, second), pods, (before, between))
+            for second in EVENTS
             for before in (None, 8, 20)
             for between in range(0, 36, 5)
         ]
@@ -171,5 +173,5 @@ def test_any_two_things_at_any_distance(first: str, cast: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 140))
-def test_anything_at_any_moment_for_longer(seed: int) -> None:
+def test_any_event_at_any_moment_for_longer(seed: int) -> None:
     check(sampled(50, seed, longest=8))

@@ -13,15 +13,15 @@ from allot.api.quantity import Quantity
 from allot.cel import (
     COST_LIMIT,
     AttributeValue,
+    CelDevice,
     CelError,
     CelEvaluationError,
     Origin,
-    PreparedDevice,
     Program,
+    cel_device,
     compile_derived,
     compile_selector,
     planner,
-    prepare_device,
 )
 from allot.cel import program as programs
 from allot.cel.program import Use
@@ -34,7 +34,7 @@ class Amount:
         self.value = Quantity.parse(text)
 
 
-DEVICE: Final = prepare_device(
+DEVICE: Final = cel_device(
     "gpu.example.com",
     "gpu-0",
     {
@@ -178,7 +178,7 @@ def int_lists(depth: int) -> st.SearchStrategy[str]:
     )
 
 
-def outcome(program: Program, device: PreparedDevice) -> object:
+def outcome(program: Program, device: CelDevice) -> object:
     """What the scheduler sees: a value, or the text of an error."""
     try:
         return program.answer(device)

@@ -264,7 +264,7 @@ def test_the_auditor_notices_what_v1_38_does() -> None:
 
 
 class Write(NamedTuple):
-    """Somebody writes a claim's status: any devices, in any form."""
+    """A client writes a claim's status: any devices, in any form."""
 
     results: tuple[DeviceRequestAllocationResult, ...]
 

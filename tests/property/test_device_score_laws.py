@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.questions.simulation import SimulationAnswer, simulate
+from allot.questions.simulation import simulate
+from allot.questions.simulation_figures import SimulationAnswer
 from allot.scheduler.configuration import SchedulerConfiguration, read_configuration
 from allot.scheduler.plugins.device_scores.device_usage import NodeUsage, Unit, UnitUsage
 from allot.scheduler.plugins.device_scores.measures import lost_room, stranded_devices, utilisation

@@ -27,8 +27,8 @@ from allot.api.resource import GROUP
 
 KINDS = [
     message.name
-    for package in schema.packages()
-    for message in schema.messages_in(package)
+    for package in schema.PACKAGES
+    for message in schema.messages_in(package).values()
     if message.is_kind
 ]
 NUMBERS = ("int32", "int64", "bool")

@@ -69,5 +69,5 @@ def test_states_are_those_of_the_cluster(steps: list[tuple[str, int, str]], limi
         with Recording.open(path) as recording:
             for time, state in states.items():
                 if time >= recording.begins:
-                    found = recording.state_at(time).objects.of(resources.PODS)
+                    found = recording.snapshot_at(time).of(resources.PODS)
                     assert {int(pod.key.name[4:]): pod.node_name for pod in found} == state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from allot.api.selectors import LabelMatcher
 from allot.apiserver.selectors import (
     SelectorError,
     parse_field_selector,
@@ -69,9 +70,9 @@ def naively_matches(requirement: str, given_labels: dict[str, str]) -> bool:
 def test_agrees_with_a_naive_reading(parts: list[str], given_labels: dict[str, str]) -> None:
     selector = parse_label_selector(",".join(parts))
 
-    assert selector.matches(given_labels) == all(
-        naively_matches(part, given_labels) for part in parts
-    )
+    expected = all(naively_matches(part, given_labels) for part in parts)
+    assert selector.matches(given_labels) == expected
+    assert LabelMatcher(selector).matches(given_labels) == expected
     assert selector.is_everything == (not parts)
 
 

@@ -34,7 +34,7 @@ def test_a_component_that_starts_is_alive_but_not_ready() -> None:
 
 
 def test_metrics() -> None:
-    answer = pages().answer("GET", "/metrics")
+    answer = asyncio.run(pages().respond("GET", "/metrics"))
 
     assert answer.content_type.startswith("text/plain; version=0.0.4")
     assert b"things_total 3.0" in answer.body

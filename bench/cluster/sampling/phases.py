@@ -31,7 +31,7 @@ PHASES: Final = tuple(
         ("managedFields", r"apiserver/managed_fields/|apiserver/http/field_"),
         ("encode", (r"watch_cache/codecs.*:(encode|as_stored)|apiserver/http/(rendering|protobuf_rendering|list_bodies)"
                    r"|watch_cache/stored_objects.*:(body|message|with_)")),
-        ("decode, default", (r"apiserver/(defaults|schemas)/|http/(object_bodies|patch_bodies|apply_bodies)"
+        ("decode, default", (r"apiserver/(defaults|schemas)/|http/(object_bodies|type_checks|patch_bodies|apply_bodies)"
                             r"|registry/patches/|watch_cache/codecs|api/strictness|api/json_limits|api/scheme")),
         ("validate", r"^validation/|^cel/|apiserver/kinds/|registry/write_pipeline"),
         ("storage", r"^storage/"),

@@ -62,6 +62,7 @@ class _Allocation:
     def __init__(self, problem: AllocationProblem, meter: WorkMeter) -> None:
         self._problem = problem
         self._meter = meter
+        self._rules: CandidateRules | None = None
         self._search: BacktrackingSearch | None = None
 
     def outcome(
@@ -86,7 +87,7 @@ class _Allocation:
         if view.error:
             return Failed(view.error)
         gates = problem.inventory.gates
-        rules = CandidateRules(
+        rules = self._rules = CandidateRules(
             problem.node, view, problem.ledger, gates, self._meter, problem.avoided
         )
         try:
@@ -117,6 +118,7 @@ class _Allocation:
             alternative.label if alternative is not None else "",
             at.expression if at is not None else "",
             at.device if at is not None else None,
+            self._meter.kept + (self._rules.evaluations if self._rules is not None else 0),
         )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from allot.allocation.lazy import lazy
 from allot.allocation.slice_cache import SliceCache
-from allot.allocation.taints import blocking_taints
-from allot.api.classes import DeviceTaintRule
+from allot.allocation.taints import NO_TAINT_RULES, PoolTaintRules
 from allot.api.identities import DeviceId
+from allot.api.lazy import lazy
 from allot.api.slices import Device, DeviceCapacity, DeviceCounterConsumption, ResourceSlice
-from allot.cel import PreparedDevice, prepare_device
+from allot.cel import CelDevice, cel_device
 
 NOTHING_IN_COMMON: Final = frozenset({"\0"})
 """The groups of a counter set whose devices have disjoint groups: no device goes with all of them."""
@@ -47,6 +45,10 @@ class PoolId(NamedTuple):
     def __str__(self) -> str:
         return f"{self.driver}/{self.pool}"
 
+    def device_id(self, name: str) -> DeviceId:
+        """The identity of a device of this pool."""
+        return DeviceId(self.driver, self.pool, name)
+
 
 CounterKey = tuple[str, str, str, str]
 """Driver, pool, counter set and counter."""
@@ -61,7 +63,7 @@ class PoolDevice:
         self,
         slice_: ResourceSlice,
         device: Device,
-        taint_rules: Collection[DeviceTaintRule],
+        taint_rules: PoolTaintRules = NO_TAINT_RULES,
         cache: SliceCache | None = None,
         number: int = 0,
     ) -> None:
@@ -69,17 +71,13 @@ class PoolDevice:
         self.cache = cache or SliceCache(1)
         """Cached results for the devices of the slice, of which this is the one with `number`."""
         self.number = number
-        self.id = DeviceId(spec.driver, spec.pool.name, device.name)
+        self.id = spec.device_id(device)
         self.slice = slice_
         self.device = device
         self.shareable = device.allow_multiple_allocations is True
         self.waits_for_binding = bool(device.binding_conditions)
-        self.taints = (
-            blocking_taints(self.id, device.taints, taint_rules)
-            if device.taints or taint_rules
-            else ()
-        )
-        self.taint_rules = taint_rules
+        self.taints = taint_rules.blocking_taints(device)
+        self.taint_rules = taint_rules.rules
         self.skip_node_operations = spec.skip_node_operations
         self.selects_node_itself = spec.per_device_node_selection is True
         self.capacity: tuple[tuple[str, DeviceCapacity], ...] = tuple(
@@ -89,16 +87,26 @@ class PoolDevice:
         self.counter_uses = tuple([CounterUse(use) for use in uses]) if uses else ()
 
     @lazy
-    def prepared(self) -> PreparedDevice:
+    def prepared(self) -> CelDevice:
         """The device as CEL reads it; created when the first expression needs it."""
         device = self.device
-        return prepare_device(
+        return cel_device(
             self.id.driver,
             device.name,
             device.attributes,
             device.capacity,
             device.allow_multiple_allocations,
         )
+
+    @property
+    def has_plain_attributes(self) -> bool:
+        """Whether all attributes are numbers, booleans and texts: only versions can be invalid."""
+        for attribute in self.device.attributes.values():
+            if attribute.versions is not None or (
+                attribute.string is None and attribute.int_ is None and attribute.bool_ is None
+            ):
+                return False
+        return True
 
     @lazy
     def pool(self) -> PoolId:

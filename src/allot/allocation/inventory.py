@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
-from allot.allocation.pools import Pool, PoolId, SliceDevices, gather_pools
+from allot.allocation.pools import Pool, PoolAssembly, PoolId, SliceDevices, gather_pools
 from allot.allocation.problem import TargetNode
 from allot.allocation.search.work_meter import WorkMeter
+from allot.allocation.taints import TaintRules, may_select
 from allot.api.base import replace
 from allot.api.classes import DeviceTaintRule, DeviceTaintSelector
 from allot.api.slices import ResourceSlice
@@ -95,7 +96,9 @@ class Inventory:
         self._changes_by_node: dict[str, int] = {}
         self._changes_by_pool: dict[PoolId, int] = {}
         self._views: dict[str, _CachedView] = {}
-        self._taint_rules: tuple[DeviceTaintRule, ...] = ()
+        self._gathered_by_node: dict[str, dict[PoolId, PoolAssembly]] = {}
+        """The pools of each node: those whose slices are unchanged are not made again."""
+        self._taint_rules = TaintRules()
         for slice_ in slices:
             self.put(slice_)
 
@@ -124,18 +127,29 @@ class Inventory:
         _discard(self._names_by_pool, pool, name)
         self._changed(node, pool)
 
-    def set_taint_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
-        """Replace the DeviceTaintRules."""
+    def put_taint_rule(self, rule: DeviceTaintRule) -> bool:
+        """Add a DeviceTaintRule, or replace the one of the same name. False if this changes nothing."""
         if NO_SELECTOR_SELECTS_NOTHING not in self.gates:
-            rules = map(_selecting_all_by_default, rules)
-        self._taint_rules = tuple(rules)
-        for name, entry in list(self._entries.items()):
-            self.put(entry.slice, name)
+            rule = _selecting_all_by_default(rule)
+        return self._change_taints(self._taint_rules.put(rule))
+
+    def remove_taint_rule(self, name: str) -> bool:
+        """Remove a DeviceTaintRule, if there is one of this name."""
+        return self._change_taints(self._taint_rules.remove(name))
+
+    def _change_taints(self, changed: tuple[DeviceTaintRule, ...]) -> bool:
+        if not changed:
+            return False
+        for pool, names in list(self._names_by_pool.items()):
+            if any(may_select(rule, *pool) for rule in changed):
+                for name in list(names):
+                    self.put(self._entries[name].slice, name)
+        return True
 
     @property
     def taint_rules(self) -> tuple[DeviceTaintRule, ...]:
-        """The DeviceTaintRules in force."""
-        return self._taint_rules
+        """The DeviceTaintRules in force, by name."""
+        return self._taint_rules.sorted
 
     def slices(self) -> Iterator[ResourceSlice]:
         return (entry.slice for entry in self._entries.values())
@@ -166,6 +180,7 @@ class Inventory:
     def forget_node(self, name: str) -> None:
         """Drop the cached view of a deleted node. Its slices are removed by `remove`."""
         self._views.pop(name, None)
+        self._gathered_by_node.pop(name, None)
 
     def _are_unchanged(self, pools: dict[PoolId, int], meter: WorkMeter) -> bool:
         changes = self._changes_by_pool
@@ -186,7 +201,8 @@ class Inventory:
         nodes = (node.name, _EVERYWHERE) if node.name else (_EVERYWHERE,)
         slices = (entry for key in nodes for entry in self._named(self._names_by_node.get(key, ())))
         try:
-            pools = gather_pools(slices, whole_pool, node, self.gates, meter)
+            known = self._gathered_by_node.setdefault(node.name, {})
+            pools = gather_pools(slices, whole_pool, node, self.gates, meter, known)
         except AllocationError as error:
             return NodeView((), f"gather pool information: {error}", meter)
         return NodeView(pools, "", meter, ready_first=READY_DEVICES_FIRST in self.gates)

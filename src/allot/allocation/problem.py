@@ -100,6 +100,8 @@ class Abandoned:
     expression: str = field(default="", compare=False)
     """The CEL expression in evaluation on `device`, if any."""
     device: DeviceId | None = field(default=None, compare=False)
+    kept: int = field(default=0, compare=False)
+    """Devices prepared and expressions evaluated, whose results are kept: another run goes on after them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from msgspec import field
 
 from allot.api.base import ABSENT, ApiObject, GoName, Int64, Opaque, Time, always
-from allot.api.identities import DeviceId, SharedDeviceId
+from allot.api.identities import NamesDevice
 from allot.api.meta import Condition, KubernetesObject, NodeSelector, ObjectMeta, Uid
 from allot.api.quantity import Quantity
 from allot.api.resource import (
@@ -101,7 +101,7 @@ class ResourceClaimSpec(ApiObject, frozen=True):
     devices: DeviceClaim = always(DeviceClaim)
 
 
-class DeviceRequestAllocationResult(ApiObject, frozen=True):
+class DeviceRequestAllocationResult(NamesDevice, ApiObject, frozen=True):
     """One device, or one share of it, allocated for a request."""
 
     request: str = always(str)
@@ -115,14 +115,6 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True):
     share_id: Annotated[str, GoName("types.UID")] | None = field(default=None, name="shareID")
     consumed_capacity: QuantityMap = field(default_factory=dict)
     skip_node_operations: tuple[SkippedOperation, ...] = ()
-
-    @property
-    def device_id(self) -> DeviceId:
-        return DeviceId(self.driver, self.pool, self.device)
-
-    @property
-    def shared_device_id(self) -> SharedDeviceId:
-        return SharedDeviceId(self.driver, self.pool, self.device, self.share_id or "")
 
 
 class DeviceAllocationConfiguration(ApiObject, frozen=True):
@@ -169,7 +161,7 @@ class NetworkDeviceData(ApiObject, frozen=True):
     hardware_address: str = ""
 
 
-class AllocatedDeviceStatus(ApiObject, frozen=True):
+class AllocatedDeviceStatus(NamesDevice, ApiObject, frozen=True):
     """What a driver reports about one allocated device."""
 
     driver: str = always(str)
@@ -179,14 +171,6 @@ class AllocatedDeviceStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
     data: Opaque = ABSENT
     network_data: NetworkDeviceData | None = None
-
-    @property
-    def device_id(self) -> DeviceId:
-        return DeviceId(self.driver, self.pool, self.device)
-
-    @property
-    def shared_device_id(self) -> SharedDeviceId:
-        return SharedDeviceId(self.driver, self.pool, self.device, self.share_id or "")
 
 
 class ResourceClaimStatus(ApiObject, frozen=True):

@@ -55,12 +55,3 @@ class CustomResourceDefinition(RawObject):
     @property
     def is_namespaced(self) -> bool:
         return bool(self.get("spec", "scope") == "Namespaced")
-
-    def condition(self, type_: str) -> Mapping[str, Any] | None:
-        found: Sequence[Mapping[str, Any]] = self.get("status", "conditions", default=())
-        return next((each for each in found if each.get("type") == type_), None)
-
-    def has_condition(self, type_: str) -> bool:
-        """Whether a condition is true."""
-        found = self.condition(type_)
-        return found is not None and found.get("status") == "True"

@@ -73,3 +73,22 @@ class SharedDeviceId(NamedTuple):
     def device_id(self) -> DeviceId:
         """The device, whichever share of it this is."""
         return DeviceId(self.driver, self.pool, self.device)
+
+
+class NamesDevice:
+    """A part of an object that names a device, or one share of it."""
+
+    __slots__ = ()
+
+    driver: str
+    pool: str
+    device: str
+    share_id: str | None
+
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+    @property
+    def shared_device_id(self) -> SharedDeviceId:
+        return SharedDeviceId(self.driver, self.pool, self.device, self.share_id or "")

@@ -1,30 +1,34 @@
-"""Properties that are computed once."""
+"""Properties that are computed once.
+
+As `functools.cached_property`, without the lock that it takes up to Python 3.11: views of objects and prepared devices
+are many, and each belongs to one thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-T = TypeVar("T")
+Owner = TypeVar("Owner")
+Computed = TypeVar("Computed")
 
 
-class lazy(Generic[T]):  # noqa: N801 - used like a function
-    """As `functools.cached_property`, which up to Python 3.11 takes a lock for every value: views of objects are many."""
+class lazy(Generic[Owner, Computed]):  # noqa: N801 - used like a function
+    """Decorates a method without arguments. Its result replaces it in the object."""
 
-    def __init__(self, compute: Callable[[Any], T]) -> None:
+    def __init__(self, compute: Callable[[Owner], Computed]) -> None:
         self._compute = compute
-        self._name = compute.__name__
         self.__doc__ = compute.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any]) -> lazy[T]: ...
+    def __set_name__(self, kind: type[Owner], name: str) -> None:
+        self._name = name
 
     @overload
-    def __get__(self, instance: object, owner: type[Any]) -> T: ...
-
-    def __get__(self, instance: object | None, owner: type[Any]) -> lazy[T] | T:
-        if instance is None:
+    def __get__(self, owner: None, kind: type[Owner]) -> lazy[Owner, Computed]: ...
+    @overload
+    def __get__(self, owner: Owner, kind: type[Owner]) -> Computed: ...
+    def __get__(self, owner: Any, kind: type[Owner]) -> Any:
+        if owner is None:
             return self
-        # From now on the value hides this descriptor.
-        value = instance.__dict__[self._name] = self._compute(instance)
-        return value
+        computed = owner.__dict__[self._name] = self._compute(owner)
+        return computed

@@ -1,4 +1,4 @@
-"""Objects without `metadata.managedFields`, for those who have no use for them."""
+"""Objects without `metadata.managedFields`, for components that do not use them."""
 
 from __future__ import annotations
 

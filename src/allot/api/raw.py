@@ -7,6 +7,7 @@ every read-modify-write.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from allot.api.decoding import DecodeError, from_value, to_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.lazy import lazy
 from allot.api.meta import ObjectMeta
+from allot.api.times import read_time
 
 T = TypeVar("T")
 
@@ -119,15 +121,38 @@ class RawObject:
     def metadata(self) -> ObjectMeta:
         return self.read(ObjectMeta, "metadata")
 
-    @property
+    @lazy
     def key(self) -> ObjectKey:
         return object_key(self.data)
+
+    def condition(self, type_: str) -> dict[str, Any] | None:
+        """The condition of a type in the status; None if it is not set."""
+        found: dict[str, Any]
+        for found in self.get("status", "conditions", default=()):
+            if found.get("type") == type_:
+                return found
+        return None
+
+    def has_condition(self, type_: str) -> bool:
+        """Whether a condition is True."""
+        for found in self.get("status", "conditions", default=()):
+            if found.get("type") == type_:
+                return bool(found.get("status") == "True")
+        return False
+
+    def true_since(self, type_: str) -> datetime | None:
+        """When a condition became True; None if it is not, or does not say when."""
+        found = self.condition(type_)
+        if found is None or found.get("status") != "True":
+            return None
+        return read_time(found.get("lastTransitionTime"))
 
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)  # with the views of other parts
         copy.__dict__.pop("data", None)
+        copy.__dict__.pop("key", None)
         copy.__dict__["metadata"] = metadata  # the same as reading it again
         return copy
 

@@ -25,6 +25,7 @@ from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write
+from allot.api.resource import GROUP
 from allot.api.slices import ResourceSlice
 
 
@@ -67,7 +68,7 @@ def _v1alpha3_request(request: v1alpha3.ResourcePoolStatusRequest) -> ResourcePo
 
 
 def _without_empty_lists(slice_: ResourceSlice) -> ResourceSlice:
-    """Some empty lists matter to those who validate and allocate, but none is shown."""
+    """Some empty lists matter to validation and allocation, but none is shown."""
     spec = slice_.spec
     devices = spec.devices or None
     if devices and any(device.binding_conditions == () for device in devices):
@@ -95,6 +96,12 @@ _TAINT_RULE = Version(DeviceTaintRule, defaults.default_taint_rule, _same, _same
 
 KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in kinds.KINDS if kind.is_typed}
 """The typed kinds by name: those of resource.k8s.io."""
+
+
+def is_typed_group(group: str) -> bool:
+    """Whether objects of an API group have types here. Those of other groups are JSON documents."""
+    return group == GROUP
+
 
 _VERSIONS: Final[Mapping[tuple[str, str], Version]] = {
     ("ResourceClaim", "v1"): _CLAIM,

@@ -1,6 +1,7 @@
 """Label selectors and node selectors: compiled once, matched often, compared by value.
 
     LabelSelector          requirements, all of which must hold (pods of a workload, objects of a list)
+    LabelMatcher           the same, for selectors of any length: as quick as an object has few labels
     NodeSelection          terms, one of which must hold; a term has requirements on labels and on the name
 
 `label_selector` and `node_selection` compile what objects contain. The string form of query parameters is
@@ -107,6 +108,69 @@ class LabelSelector(NamedTuple):
 
 
 EVERYTHING: Final = LabelSelector()
+
+
+class _ValueRule:
+    """All requirements on one label, in one."""
+
+    __slots__ = ("_allowed", "_others", "_refused")
+
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
+        allowed: frozenset[str] | None = None
+        refused: set[str] = set()
+        others: dict[str, Requirement] = {}
+        for each in requirements:
+            match each.operator:
+                case "In" | "=":
+                    allowed = each.values if allowed is None else allowed & each.values
+                case "NotIn" | "!=":
+                    refused |= each.values
+                case operator:
+                    known = others.setdefault(operator, each)
+                    if operator == GREATER and each.number > known.number:
+                        others[operator] = each
+                    if operator == LESS and each.number < known.number:
+                        others[operator] = each
+        self._allowed = allowed
+        self._refused = refused
+        self._others = tuple(others.values())
+
+    def admits(self, value: str | None) -> bool:
+        if self._allowed is not None and value not in self._allowed:
+            return False
+        if value in self._refused:
+            return False
+        return not self._others or all(each.admits(value) for each in self._others)
+
+
+class LabelMatcher:
+    """A label selector whose requirements are merged by label.
+
+    A selector may have tens of thousands of them, and is matched with thousands of objects and changes.
+    """
+
+    __slots__ = ("_rules", "_wanted")
+
+    def __init__(self, selector: LabelSelector) -> None:
+        by_key: dict[str, list[Requirement]] = {}
+        for requirement in selector.requirements:
+            by_key.setdefault(requirement.key, []).append(requirement)
+        self._rules = {key: _ValueRule(requirements) for key, requirements in by_key.items()}
+        self._wanted = tuple(key for key, rule in self._rules.items() if not rule.admits(None))
+        """Labels without which nothing matches."""
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As the selector does."""
+        rules = self._rules
+        if len(self._wanted) > len(labels):
+            return False
+        for key in self._wanted:
+            if key not in labels:
+                return False
+        for key in rules if len(rules) < len(labels) else labels:
+            if key in rules and key in labels and not rules[key].admits(labels[key]):
+                return False
+        return True
 
 
 def label_selector(raw: Mapping[str, Any] | None) -> LabelSelector | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import field
 
 from allot.api.base import ApiObject, GoName, Int64, always
+from allot.api.identities import DeviceId
 from allot.api.meta import KubernetesObject, NodeSelector
 from allot.api.quantity import ZERO, Quantity
 from allot.api.resource import DeviceTaint, FullyQualifiedName, QualifiedName
@@ -159,6 +160,10 @@ class ResourceSliceSpec(ApiObject, frozen=True):
     shared_counters: tuple[CounterSet, ...] | None = None
     partition_type_attribute: FullyQualifiedName | None = None
     skip_node_operations: tuple[SkippedOperation, ...] = ()
+
+    def device_id(self, device: Device) -> DeviceId:
+        """The identity of a device of this slice."""
+        return DeviceId(self.driver, self.pool.name, device.name)
 
 
 class ResourceSlice(KubernetesObject, frozen=True):

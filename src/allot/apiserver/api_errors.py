@@ -13,7 +13,7 @@ from allot.validation.fields import MAX_ERRORS, FieldError, FieldPath
 from allot.validation.fields import invalid as invalid_field
 
 MAX_ERROR_TEXT: Final = 256 * 1024
-"""How much the errors of one answer may say together. The first is told in any case."""
+"""The length of all errors of one answer together. The first is always included."""
 MAX_SHOWN: Final = 16 * 1024
 """How much of a single value is shown."""
 
@@ -284,6 +284,14 @@ def internal(message: str) -> ApiError:
         f"Internal error occurred: {message}",
         Details(causes=(Cause("", message),)),
     )
+
+
+def unclassified(message: str) -> ApiError:
+    """A mistake of the client that Kubernetes answers as one of its own: with 500, and without a reason.
+
+    Clients show the same text for both.
+    """
+    return ApiError(422, "", message)
 
 
 def unavailable(message: str) -> ApiError:

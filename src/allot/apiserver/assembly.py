@@ -11,24 +11,9 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import Admission, AdmissionPlugin
 from allot.apiserver.admission.creation_limits import CreationLimit, PoolStatusRequestLimit
-from allot.apiserver.admission.custom_resource_lifecycle import CustomResourceLifecycle
-from allot.apiserver.admission.default_storage_class import DefaultStorageClass
-from allot.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
-from allot.apiserver.admission.device_exclusivity import DeviceExclusivity
-from allot.apiserver.admission.escalation import EscalationCheck
-from allot.apiserver.admission.limit_ranger import LimitRanger
-from allot.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from allot.apiserver.admission.node_restriction import NodeRestriction
-from allot.apiserver.admission.priority import Priority, SystemPriorityClasses
+from allot.apiserver.admission.plugin_order import ordered_plugins
 from allot.apiserver.admission.resource_quota import ResourceQuotaAdmission
-from allot.apiserver.admission.runtime_classes import RuntimeClassAdmission
-from allot.apiserver.admission.service_accounts import ServiceAccountAdmission
-from allot.apiserver.admission.storage_object_in_use_protection import (
-    StorageObjectInUseProtection,
-)
-from allot.apiserver.admission.stored_without_effect import StoredWithoutEffectWarning
-from allot.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.auth.access_reviews import AccessReviews
@@ -51,30 +36,33 @@ from allot.apiserver.http.definition_managers import definition_managers
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.flow_control import FlowControl, FlowLimits
 from allot.apiserver.http.handlers import Handlers
-from allot.apiserver.http.health import Health
+from allot.apiserver.http.health import HealthEndpoints
 from allot.apiserver.http.http_exchange import TransferLimits
+from allot.apiserver.http.issuer_discovery import IssuerDiscovery
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.pacing import Workers
+from allot.apiserver.registry.api_service_availability import ApiServiceAvailability
 from allot.apiserver.registry.authentication_trust import publish_client_ca
 from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
 from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
 from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.custom_definitions import CustomDefinitions
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL, EventExpiry
+from allot.apiserver.registry.kubernetes_endpoints import endpoint_documents, server_endpoint
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.registry.service_addresses import ServiceAddresses
-from allot.apiserver.registry.system_objects import ensure_system_objects
+from allot.apiserver.registry.system_objects import SystemObjects
 from allot.apiserver.registry.token_requests import TokenRequests
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.window import WINDOW
-from allot.client.clock import wall_clock
+from allot.client.wall_clock import wall_clock
 from allot.exposition import show_gates
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store
@@ -134,27 +122,17 @@ class ApiServer:
         converter = Converter(conversions, workers)
         self._dynamic = DynamicAdmission(self.caches, served, authorizer, converter)
         admission = Admission(
-            [
-                EscalationCheck(policies),
+            ordered_plugins(
+                store,
+                self.caches,
+                gates,
+                policies,
                 node_restriction,
-                NamespaceLifecycle(),
-                CustomResourceLifecycle(self.caches),
-                LimitRanger(self.caches),
-                ServiceAccountAdmission(self.caches),
-                DefaultTolerationSeconds(),
-                *([TaintNodesByCondition()] if taints_new_nodes else ()),
-                *([StorageObjectInUseProtection()] if protects_volumes else ()),
-                DefaultStorageClass(self.caches),
-                Priority(self.caches),
-                SystemPriorityClasses(),
-                RuntimeClassAdmission(self.caches),
-                *plugins,
-                PoolStatusRequestLimit(pool_status_limit),
-                UnknownDriverWarning(self.caches, gates),
-                StoredWithoutEffectWarning(),
-                DeviceExclusivity(store, self.caches, gates),
+                [*plugins, PoolStatusRequestLimit(pool_status_limit)],
                 self._dynamic.configuration_writes,
-            ],
+                taints_new_nodes=taints_new_nodes,
+                protects_volumes=protects_volumes,
+            ),
             quotas.creation_lock,
             self._dynamic,
             quotas,
@@ -164,6 +142,7 @@ class ApiServer:
             store, self.caches, gates, CelChecker(), admission, hooks, workers, converter, clock
         )
         self._policy_status = PolicyStatus(self.caches, self.objects, served)
+        self._api_services = ApiServiceAvailability(self.caches, self.objects, clock)
         self.reader = Reader(store, self.caches, converter)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
         requests = TokenRequests(self.reader, tokens, clock)
@@ -178,7 +157,7 @@ class ApiServer:
             workers,
             self._dynamic,
         )
-        reviews = AccessReviews(authorizer, policies, authentication, clock)
+        reviews = AccessReviews(authorizer, policies, authentication, clock, workers)
         self.component_checks = HealthChecks(self._store_status)
         components = ComponentStatuses(self.component_checks)
         handlers = Handlers(
@@ -193,15 +172,26 @@ class ApiServer:
             workers,
             converter,
         )
+        self._system_objects = SystemObjects(
+            store, self.caches, clock, lambda: _endpoint_documents(address())
+        )
         self._expiry = EventExpiry(store, self.caches, clock, event_ttl)
         self._sweeping: asyncio.Task[None] | None = None
         self._ready = False
         self._closing = False
-        health = Health(
+        health = HealthEndpoints(
             {"ping": _fine}, {"storage": self._storage_health, "shutdown": self._shutdown_health}
         )
         self._custom = CustomDefinitions(self.caches, self.objects, served, definition_managers)
-        endpoints = NonResourceEndpoints(health, self.metrics, served, address, store.revision_at)
+        endpoints = self._endpoints = NonResourceEndpoints(
+            health,
+            self.metrics,
+            served,
+            address,
+            store.revision_at,
+            IssuerDiscovery(tokens, address),
+            self._api_services.is_remote,
+        )
         self.app = App(
             handlers,
             endpoints,
@@ -210,6 +200,7 @@ class ApiServer:
             self.metrics,
             FlowControl(flow_limits, self.metrics),
             served,
+            self.caches,
             transfer_limits,
             auditor,
         )
@@ -221,7 +212,7 @@ class ApiServer:
             await self._ensure(
                 namespaces, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             )
-        await ensure_system_objects(self.store, self.caches, self.objects.clock)
+        await self._system_objects.start()
         await ensure_bootstrap_roles(self.store, self.caches, self._gates, self.objects.clock)
         if self._client_ca:
             await publish_client_ca(self.store, self.caches, self._client_ca, self.objects.clock)
@@ -230,6 +221,7 @@ class ApiServer:
         await self._graph.start()
         await self._dynamic.start()
         await self._policy_status.start()
+        await self._api_services.start()
         self._sweeping = asyncio.create_task(self._expiry.run())
         self._ready = True
 
@@ -255,10 +247,13 @@ class ApiServer:
             self._sweeping.cancel()
             with suppress(asyncio.CancelledError):
                 await self._sweeping
+        await self._system_objects.stop()
         await self._custom.stop()
         await self._policy_status.stop()
+        await self._api_services.stop()
         await self.caches.close()
         self._dynamic.close()
+        self._endpoints.close()
         self._workers.close()
 
     async def _storage_health(self) -> str | None:
@@ -283,3 +278,8 @@ class ApiServer:
 
 async def _fine() -> str | None:
     return None
+
+
+def _endpoint_documents(address: str) -> list[dict[str, Any]]:
+    endpoint = server_endpoint(address)
+    return [] if endpoint is None else endpoint_documents(endpoint)

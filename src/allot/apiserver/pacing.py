@@ -1,8 +1,11 @@
 """Long work in short stretches, so that the server keeps answering other requests.
 
-Work on many objects is done object by object, with a `Pacer` that says when to yield to the event loop. Work on one
-large object is done by `Workers`, in threads: the interpreter switches threads every few milliseconds. It does not do so inside a single call into C, such as decoding a
-document, which therefore is as long a stretch as the largest body allows.
+Work on many objects is done object by object, with a `Pacer` that says when to yield to the event loop. Requests and
+events of watches, of which many may be ready at once, begin with `begin_work`: all tasks share the stretch of one
+iteration of the event loop, so that hundreds of short ones do not add up to a long one. Work on one
+large object is done by `Workers`, in threads: the interpreter switches threads every few milliseconds. It does not do
+so inside a single call into C, such as decoding a document, which therefore is as long a stretch as the largest body
+allows.
 """
 
 from __future__ import annotations
@@ -12,9 +15,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from enum import IntEnum
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 from allot.deadline import Deadline, DeadlineExceededError
 
@@ -22,6 +30,8 @@ T = TypeVar("T")
 
 STRETCH_SECONDS: Final = 0.005
 """How long the event loop is kept at a time."""
+RESUMED_AT_ONCE: Final = 16
+"""How many waiting tasks of one priority may resume in one iteration, as long as its stretch is not over."""
 LARGE: Final = 32 * 1024
 """Work on more bytes than this is done in a thread ..."""
 HUGE: Final = 1024 * 1024
@@ -44,23 +54,131 @@ class Pacer:
     ) -> None:
         self._clock = clock
         self._stretch = stretch
-        self._started = clock()
+        # Many tasks that begin in one iteration do not have a stretch each.
+        self._started = -inf if _iterations().is_long else clock()
 
     @property
     def is_due(self) -> bool:
         return self._clock() - self._started > self._stretch
 
-    async def rest(self) -> None:
-        """Yield to other tasks."""
-        await asyncio.sleep(0)
+    async def pause(self) -> None:
+        """Yield to other tasks. Paused tasks resume in turns, so that many do not add up to a long stretch."""
+        await _iterations().wait(Priority.PAUSED)
         self._started = self._clock()
 
     async def each(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """The items, with rests between them."""
+        """The items, with pauses between them."""
         for item in items:
             if self.is_due:
-                await self.rest()
+                await self.pause()
             yield item
+
+
+class Priority(IntEnum):
+    """Which of the tasks that wait for an iteration of the event loop resume first."""
+
+    REQUEST = 0
+    """A request for one object begins."""
+    LIST = 1
+    """A request for many objects, or a watch, begins."""
+    PAUSED = 2
+    """Work that has taken a stretch, or an event of one of many watches."""
+
+
+async def begin_work(priority: Priority = Priority.REQUEST) -> None:
+    """Before a request or an event of a watch: wait for a later iteration of the event loop if this one is long already."""
+    iterations = _iterations()
+    if iterations.is_busy(priority):
+        await iterations.wait(priority)
+
+
+class LoopIterations:
+    """The iterations of one event loop, and the tasks that wait for one with time left.
+
+        request  request  list  paused │ request  list  paused │ …
+        └───────── one stretch ──────┘
+
+    In every iteration at least one task of each priority resumes: none waits for ever.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._loop = ref(loop)
+        self._clock = clock
+        self._started: float | None = None
+        """When the current iteration began, as far as it is known."""
+        self._waiting: dict[Priority, list[tuple[int, asyncio.Future[bool]]]] = {
+            priority: [] for priority in Priority
+        }
+        """Heaps: first come, first served."""
+        self._tickets = count()
+        self._is_planned = False
+
+    def is_busy(self, priority: Priority) -> bool:
+        """Whether new work has to wait: the stretch of this iteration is over, or other tasks wait already."""
+        return bool(self._waiting[priority]) or self.is_long
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the stretch of this iteration is over."""
+        now = self._clock()
+        if self._started is None:
+            self._started = now
+            if (loop := self._loop()) is not None:
+                loop.call_soon(self._end_iteration)
+            return False
+        return now - self._started > STRETCH_SECONDS
+
+    def _end_iteration(self) -> None:
+        self._started = None
+
+    async def wait(self, priority: Priority) -> None:
+        """Wait for an iteration with time left, after the tasks that came before."""
+        if not self._is_planned:  # no other task waits: it resumes in the next iteration
+            self._plan()
+            await asyncio.sleep(0)
+            return
+        waiting, ticket = self._waiting[priority], next(self._tickets)
+        is_first = False
+        while not is_first:
+            resumed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            heappush(waiting, (ticket, resumed))
+            self._plan()
+            is_first = await resumed
+            if not self.is_long:
+                return
+
+    def _plan(self) -> None:
+        if not self._is_planned and (loop := self._loop()) is not None:
+            self._is_planned = True
+            loop.call_soon(self._resume_some)
+
+    def _resume_some(self) -> None:
+        """Once in an iteration: let some tasks resume in the next one."""
+        self._is_planned = False
+        for waiting in self._waiting.values():
+            chosen = 0
+            while waiting and chosen < RESUMED_AT_ONCE:
+                _, resumed = heappop(waiting)
+                if not resumed.done():  # it may have been cancelled
+                    resumed.set_result(chosen == 0)
+                    chosen += 1
+        if any(self._waiting.values()):
+            self._plan()
+
+
+_known_iterations: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIterations]] = (
+    WeakKeyDictionary()
+)
+
+
+def _iterations() -> LoopIterations:
+    loop = asyncio.get_running_loop()
+    iterations = _known_iterations.get(loop)
+    if iterations is None:
+        iterations = _known_iterations[loop] = LoopIterations(loop)
+    return iterations
 
 
 def release_interpreter(size: int) -> None:
@@ -140,7 +258,10 @@ class _Threads(Executor):
                 future.set_exception(error)
             else:
                 future.set_result(result)
+                del result
             del job, future, function, args, kwargs
+            if not self._queue.empty():
+                release_interpreter(LARGE + 1)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._is_closed = True

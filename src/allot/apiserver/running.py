@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,8 +30,8 @@ from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL
-from allot.client.clock import wall_clock
 from allot.client.component_users import CONTROLLER_MANAGER, DRIVERS, NODES, SCHEDULER
+from allot.client.wall_clock import utc_now, wall_clock
 from allot.features import FeatureGates
 from allot.storage.opening import open_store
 
@@ -81,6 +81,8 @@ class ServerOptions(NamedTuple):
     event_ttl: timedelta = DEFAULT_TTL
     """How long events are kept after they were last written; zero: for ever."""
     audit: AuditOptions | None = None
+    shows_pending_writes: bool = False
+    """Whether linked components see writes while they are committed."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,11 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     address = f"{host}:{listener.getsockname()[1]}"
     kubeconfig = options.kubeconfig or options.data_dir / "kubeconfig"
     with listener:
-        store = await open_store(options.storage, options.data_dir)
+        store = await open_store(
+            options.storage,
+            options.data_dir,
+            shows_pending_writes=options.shows_pending_writes,
+        )
         try:
             server = ApiServer(
                 store,
@@ -174,14 +180,10 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
 def _auditor(options: AuditOptions) -> Auditor:
     policy = read_policy(options.policy_file)
     try:
-        log_file = LogFile(options.log_path, options.rotation, _utc_now)
+        log_file = LogFile(options.log_path, options.rotation, utc_now)
     except OSError as error:
         raise AddressError(f"{options.log_path}: {error.strerror or error}") from error
-    return Auditor(policy, log_file, _utc_now)
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+    return Auditor(policy, log_file, utc_now)
 
 
 def _component_users(credentials: Credentials) -> dict[str, authentication.User]:

@@ -31,21 +31,21 @@ class YamlError(ValueError):
 
 
 @dataclass(slots=True)
-class Place:
+class YamlLocation:
     """Where a value stands (lines and columns from 1), and where the values in it stand."""
 
     line: int = 1
     column: int = 1
-    items: dict[str | int, Place] = field(default_factory=dict)
+    items: dict[str | int, YamlLocation] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Document:
+class YamlDocument:
     """One YAML document: its value, where everything stands, and keys that stand there twice."""
 
     value: Any
-    place: Place
-    duplicates: list[tuple[str, Place]]
+    place: YamlLocation
+    duplicates: list[tuple[str, YamlLocation]]
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class _Frame:
     """A container that is being read."""
 
     value: Any
-    place: Place
+    place: YamlLocation
     path: str
     anchor: str | None
     start: int
@@ -73,7 +73,7 @@ class _Anchor(NamedTuple):
 
 def parse_documents(
     text: str, max_values: int = MAX_VALUES, *, with_places: bool = True
-) -> Iterator[Document]:
+) -> Iterator[YamlDocument]:
     """Every document in `text`; empty ones are left out.
 
     Without places, those of values in containers are not noted: they take more room than the values.
@@ -96,7 +96,7 @@ def _problem(error: yaml.MarkedYAMLError, text: str, line: int, column: int) -> 
     return f"{error.context}: {problem}" if error.context else problem
 
 
-def _documents(text: str, max_values: int, with_places: bool) -> Iterator[Document]:
+def _documents(text: str, max_values: int, with_places: bool) -> Iterator[YamlDocument]:
     builder: _Builder | None = None
     for event in yaml.parse(text, Loader=_LOADER):
         match event:
@@ -105,7 +105,7 @@ def _documents(text: str, max_values: int, with_places: bool) -> Iterator[Docume
             case yaml.DocumentEndEvent():
                 assert builder is not None
                 if builder.root is not None:
-                    yield Document(builder.root, builder.place, builder.duplicates)
+                    yield YamlDocument(builder.root, builder.place, builder.duplicates)
             case yaml.StreamStartEvent() | yaml.StreamEndEvent():
                 pass
             case _:
@@ -120,8 +120,8 @@ class _Builder:
         self.root: Any = None
         self._with_places = with_places
         self._max_values = max_values
-        self.place = Place()
-        self.duplicates: list[tuple[str, Place]] = []
+        self.place = YamlLocation()
+        self.duplicates: list[tuple[str, YamlLocation]] = []
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _Anchor] = {}
         self._count = 0
@@ -131,7 +131,7 @@ class _Builder:
 
     def add(self, event: yaml.Event) -> None:
         mark = event.start_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else Place()
+        place = YamlLocation(mark.line + 1, mark.column + 1) if mark else YamlLocation()
         match event:
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 self._open(event, place)
@@ -153,7 +153,7 @@ class _Builder:
                 self._aliased_size += anchor.characters
                 self._put(anchor.value, place)
 
-    def _grow(self, count: int, place: Place) -> None:
+    def _grow(self, count: int, place: YamlLocation) -> None:
         self._count += count
         if self._count > self._max_values or self._aliased_size > MAX_ALIASED_SIZE:
             problem = (
@@ -161,7 +161,7 @@ class _Builder:
             )
             raise YamlError(problem, place.line, place.column)
 
-    def _open(self, event: yaml.CollectionStartEvent, place: Place) -> None:
+    def _open(self, event: yaml.CollectionStartEvent, place: YamlLocation) -> None:
         if len(self._stack) >= MAX_DEPTH:
             raise YamlError(f"nested more than {MAX_DEPTH} levels deep", place.line, place.column)
         _refuse_unknown_tag(event.tag, place)
@@ -184,7 +184,7 @@ class _Builder:
             self._anchors[frame.anchor] = _Anchor(frame.value, count, size)
         self._put(frame.value, frame.place)
 
-    def _put(self, value: Any, place: Place, *, merges: bool = False) -> None:
+    def _put(self, value: Any, place: YamlLocation, *, merges: bool = False) -> None:
         """`merges`: the value is a plain <<, which as a key merges mappings."""
         self._grow(1, place)
         if not self._stack:
@@ -205,7 +205,7 @@ class _Builder:
         else:
             self._put_pair(top, value, place)
 
-    def _put_pair(self, top: _Frame, value: Any, place: Place) -> None:
+    def _put_pair(self, top: _Frame, value: Any, place: YamlLocation) -> None:
         top.has_key = False
         if top.merges:
             top.place.items.pop("<<", None)
@@ -225,7 +225,7 @@ class _Builder:
             where.line, where.column = place.line, place.column
 
 
-def _key(value: Any, place: Place) -> str:
+def _key(value: Any, place: YamlLocation) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -251,12 +251,12 @@ _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)").fullmat
 _TAG: Final = "tag:yaml.org,2002:"
 
 
-def _refuse_unknown_tag(tag: str | None, place: Place) -> None:
+def _refuse_unknown_tag(tag: str | None, place: YamlLocation) -> None:
     if tag not in (None, "!", _TAG + "map", _TAG + "seq"):
         raise YamlError(f"tag {tag!r} means nothing here", place.line, place.column)
 
 
-def _scalar(event: yaml.ScalarEvent, place: Place) -> Any:
+def _scalar(event: yaml.ScalarEvent, place: YamlLocation) -> Any:
     text = event.value
     tag = event.tag
     if tag in ("!", _TAG + "str") or (tag is None and not event.implicit[0]):
@@ -272,7 +272,7 @@ def _scalar(event: yaml.ScalarEvent, place: Place) -> Any:
     return _number(text, place)
 
 
-def _number(text: str, place: Place) -> Any:
+def _number(text: str, place: YamlLocation) -> Any:
     """The number a plain text stands for, or the text."""
     if text[0] not in "+-.0123456789":
         return text

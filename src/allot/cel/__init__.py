@@ -4,7 +4,7 @@
                                         └→ `estimate` → cost            ├→ `interpreter`: exact
                                                                         └→ `codegen`: fast
 
-`compile_selector` and `compile_derived` return programs, `prepare_device` returns the input they are
+`compile_selector` and `compile_derived` return programs, `cel_device` returns the input they are
 evaluated on. Everything here is a function of its arguments; the caches are bounded and shared
 safely between threads.
 
@@ -12,7 +12,7 @@ An evaluation may take a deadline; `steps` defines how often it is checked. Cons
 are marked by `folding` and evaluated once per program.
 """
 
-from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
+from allot.cel.device import AttributeValue, CelDevice, cel_device
 from allot.cel.errors import CelCompileError, CelError, CelEvaluationError, Issue
 from allot.cel.evaluator import COST_LIMIT, EvaluationResult
 from allot.cel.kubernetes import Origin
@@ -31,17 +31,17 @@ __all__ = [
     "UNBOUNDED_COST",
     "AttributeValue",
     "CelCompileError",
+    "CelDevice",
     "CelError",
     "CelEvaluationError",
     "DerivedAttribute",
     "EvaluationResult",
     "Issue",
     "Origin",
-    "PreparedDevice",
     "Program",
     "Selector",
     "Use",
+    "cel_device",
     "compile_derived",
     "compile_selector",
-    "prepare_device",
 ]

@@ -41,7 +41,7 @@ from allot.deadline import Deadline
 Implementation = Callable[..., Value]
 
 
-class Binding(NamedTuple):
+class CallImplementation(NamedTuple):
     """The implementation of a call. With `takes_deadline`, the deadline comes before the arguments."""
 
     call: Implementation
@@ -60,7 +60,7 @@ class Overload:
     takes_deadline: bool = False
 
     @cached_property
-    def is_told_by_classes(self) -> bool:
+    def is_chosen_by_class(self) -> bool:
         """Whether the classes of the arguments decide if they are accepted, without looking at elements."""
         return all(
             inner.kind in _ANYTHING
@@ -95,17 +95,21 @@ class Function:
             self.name, self.overloads + added, self.implementation, self.trait, self.takes_deadline
         )
 
-    def bound(self, overload_ids: tuple[str, ...]) -> Binding:
+    def bound(self, overload_ids: tuple[str, ...]) -> CallImplementation:
         """The implementation of a call that the checker resolved to these overloads."""
         if self.implementation is not None:
-            return Binding(self._bound_as_a_whole(self.implementation), self.takes_deadline)
+            return CallImplementation(
+                self._bound_as_a_whole(self.implementation), self.takes_deadline
+            )
         if len(overload_ids) == 1:
             candidates = tuple(o for o in self.overloads if o.id == overload_ids[0])
             if candidates and all(p in _CLASSES for p in candidates[0].parameters):
-                return Binding(_guarded(self.name, candidates[0]), candidates[0].takes_deadline)
+                return CallImplementation(
+                    _guarded(self.name, candidates[0]), candidates[0].takes_deadline
+                )
         else:
             candidates = self.overloads
-        return Binding(
+        return CallImplementation(
             _dispatched(self.name, candidates), any(o.takes_deadline for o in candidates)
         )
 
@@ -136,7 +140,7 @@ def _dispatched(name: str, candidates: tuple[Overload, ...]) -> Implementation:
             return known
         told_by_classes = True
         for overload in candidates:
-            told_by_classes = told_by_classes and overload.is_told_by_classes
+            told_by_classes = told_by_classes and overload.is_chosen_by_class
             if overload.implementation is not None and overload.accepts(arguments):
                 if told_by_classes:
                     by_classes[classes] = overload

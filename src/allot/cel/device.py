@@ -66,7 +66,7 @@ class AttributeValue(NamedTuple):
     versions: tuple[str, ...] | None = None
 
 
-class PreparedDevice:
+class CelDevice:
     """A device in the form in which expressions read it. Immutable.
 
     Tokens are computed when a program first reads their part.
@@ -103,13 +103,13 @@ class PreparedDevice:
         return token
 
 
-def prepare_device(
+def cel_device(
     driver: str,
     name: str,
     attributes: Mapping[str, Attribute],
     capacity: Mapping[str, Capacity],
     allow_multiple_allocations: bool | None = None,
-) -> PreparedDevice:
+) -> CelDevice:
     """The device, ready for evaluation. A broken attribute is reported by every evaluation."""
     error: str | None = None
     parts: dict[Place, Part] = {}
@@ -142,7 +142,7 @@ def prepare_device(
         "capacity": capacity_values,
         "allowMultipleAllocations": shared,
     }
-    return PreparedDevice(device, parts, error)
+    return CelDevice(device, parts, error)
 
 
 def split_name(qualified_name: str, driver: str) -> tuple[str, str]:

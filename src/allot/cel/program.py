@@ -10,7 +10,7 @@ from typing import Final
 
 from allot.cel import results
 from allot.cel.checker import check
-from allot.cel.device import AttributeValue, Place, PreparedDevice
+from allot.cel.device import AttributeValue, CelDevice, Place
 from allot.cel.errors import (
     CelCompileError,
     CelEvaluationError,
@@ -77,7 +77,7 @@ class Program:
         self._lock = threading.Lock()
 
     def evaluate(
-        self, device: PreparedDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
+        self, device: CelDevice, limit: int = COST_LIMIT, deadline: Deadline = no_deadline
     ) -> EvaluationResult:
         """Value and exact cost on one device, without the cache.
 
@@ -95,7 +95,7 @@ class Program:
         except EvalError as error:
             return EvaluationResult(None, error.message, outcome.cost)
 
-    def answer(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> Value:
+    def answer(self, device: CelDevice, deadline: Deadline = no_deadline) -> Value:
         """The value for one device; CelEvaluationError if evaluation fails.
 
         Cached by the parts that the expression reads: one evaluation serves all devices of a model.
@@ -119,7 +119,7 @@ class Program:
             raise CelEvaluationError(answer.text, answer.cost)
         return answer
 
-    def _computed(self, device: PreparedDevice, deadline: Deadline) -> Value | CelEvaluationError:
+    def _computed(self, device: CelDevice, deadline: Deadline) -> Value | CelEvaluationError:
         try:
             return _converted(self.use, self.evaluator.value(device, deadline), deadline)
         except EvalError as error:
@@ -134,7 +134,7 @@ _UNKNOWN: Final = object()
 class Selector(Program):
     """A compiled device selector."""
 
-    def matches(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> bool:
+    def matches(self, device: CelDevice, deadline: Deadline = no_deadline) -> bool:
         """Whether the device is selected; CelEvaluationError if evaluation fails."""
         return self.answer(device, deadline) is True
 
@@ -142,7 +142,7 @@ class Selector(Program):
 class DerivedAttribute(Program):
     """A compiled derived attribute."""
 
-    def attribute(self, device: PreparedDevice, deadline: Deadline = no_deadline) -> AttributeValue:
+    def attribute(self, device: CelDevice, deadline: Deadline = no_deadline) -> AttributeValue:
         """The attribute's value on a device; CelEvaluationError if it has none."""
         answer = self.answer(device, deadline)
         assert isinstance(answer, AttributeValue)

@@ -1,9 +1,10 @@
 """Python's recursion limit while deep expressions are compiled and evaluated.
 
-Parser, checker and evaluators are recursive. Expressions may nest deeper than
-Python's recursion limit allows, but not without bound: the parser's limits keep the tree below a few
-thousand levels. Python has one limit for all threads, so it is raised only while a deep expression is processed, and
-restored when the last thread is done.
+Parser, checker, planner and evaluators are recursive, as the grammar is. Kubernetes accepts expressions of 250 levels
+(`token_reader.MAX_DEPTH`); each level takes several Python calls, so the deepest ones exceed Python's recursion limit.
+How deep an expression is is known before it is processed, so the limit is raised by what this expression needs, and by
+no more. Python has one limit for all threads: it is raised only while deep expressions are processed, and restored by
+the last thread. The decision is in docs/decisions/0002-own-cel.md.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ CALLS_PER_LEVEL: Final = 12
 
 SHALLOW_LEVELS: Final = 40
 """Levels that fit into Python's recursion limit together with the caller's own stack."""
-
-CALLER_CALLS: Final = 1_000
-"""Calls that are left to the caller: Python's default limit."""
 
 _SHALLOW: Final = nullcontext()
 
@@ -42,21 +40,22 @@ class _RecursionLimit:
 
     @contextmanager
     def raised_for(self, levels: int) -> Iterator[None]:
-        self._enter(CALLER_CALLS + levels * CALLS_PER_LEVEL)
+        self._enter(levels * CALLS_PER_LEVEL)
         try:
             yield
         finally:
             self._leave()
 
-    def _enter(self, wanted: int) -> None:
+    def _enter(self, calls: int) -> None:
         with self._lock:
             current = sys.getrecursionlimit()
             if not self._users:
                 self._saved = self._raised = current
             self._users += 1
-            if wanted > current:
-                sys.setrecursionlimit(wanted)
-                self._raised = wanted
+            # The limit as found is left to the callers.
+            if self._saved + calls > current:
+                self._raised = self._saved + calls
+                sys.setrecursionlimit(self._raised)
 
     def _leave(self) -> None:
         with self._lock:

@@ -59,11 +59,11 @@ def _cluster_in(path: str, at: Moment | None) -> Sequence[Manifest]:
 
     recorded = snapshot_of_recording(path, at)
     if recorded is not None:
-        from allot.apiserver.yaml_documents import Place
+        from allot.apiserver.yaml_documents import YamlLocation
         from allot.questions.cluster_clone import clone_cluster, configuration_of
 
         objects = (configuration_of(recorded), *clone_cluster(recorded))
-        return [Manifest(path, each, b"", Place()) for each in objects]
+        return [Manifest(path, each, b"", YamlLocation()) for each in objects]
     if at is not None:
         raise CommandError(f"--at needs a recording, and {path} is none")
     found = read_all([path])

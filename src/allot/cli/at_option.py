@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -47,7 +47,9 @@ class MomentType(click.ParamType[Moment]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        now = datetime.now(UTC)
+        from allot.client.wall_clock import utc_now
+
+        now = utc_now()
         try:
             read_moment(value, now)
         except ValueError as error:

@@ -16,7 +16,6 @@ from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.pool_status import PoolStatus
-from allot.api.similar_names import did_you_mean, similar_names
 from allot.api.slices import ResourceSlice
 from allot.controllers.pool_status import (
     CountedDevice,
@@ -29,6 +28,7 @@ from allot.controllers.pool_status import (
 from allot.controllers.pool_status.packing import count_at_once
 from allot.controllers.pool_status.partitions import counters_left
 from allot.features import DEVICE_TAINT_RULES, FeatureGates
+from allot.questions.class_names import UnknownClassError
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import devices_being_attached
 
 
@@ -151,22 +151,12 @@ class _Selection:
         ]
 
     def __call__(self, counted: CountedDevice) -> bool:
-        device = PoolDevice(counted.slice, counted.device, ())
+        device = PoolDevice(counted.slice, counted.device)
         try:
             return all(selector.matches(device) for selector in self._selectors)
         except AllocationError as error:
             self.error = self.error or str(error)
             return False
-
-
-class UnknownClassError(Exception):
-    """No DeviceClass has this name."""
-
-    def __init__(self, name: str, names: Iterable[str]) -> None:
-        names = sorted(names)
-        listed = f"available: {', '.join(names)}" if names else "the cluster has no DeviceClass"
-        hint = did_you_mean(similar_names(name, names)) or f"; {listed}"
-        super().__init__(f"no DeviceClass {name}{hint}")
 
 
 def availability(objects: ClusterObjects, wanted: Wanted, gates: FeatureGates) -> Availability:
@@ -229,9 +219,7 @@ def _pool_row(pool: _Pool, attaching: Container[DeviceId]) -> PoolRow:
         return row
     *counts, free = pool.counts(pool.devices)
     id_ = pool.census.id
-    waiting = sum(
-        DeviceId(id_.driver, id_.pool, counted.device.name) in attaching for counted in pool.devices
-    )
+    waiting = sum(id_.device_id(counted.device.name) in attaching for counted in pool.devices)
     row = replace(
         row,
         **dict(zip(COUNTED, counts, strict=True)),

@@ -167,7 +167,7 @@ def _simulated(script: str, script_file: Path | None) -> Attacher:
             behaviours += read_script(yaml.safe_load(script_file.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, yaml.YAMLError, ScriptError) as error:
             raise CommandError(f"{script_file}: {error}") from None
-    return SimulatedAttacher(behaviours, tell=echo_text)
+    return SimulatedAttacher(behaviours, report=echo_text)
 
 
 def _own(source: str) -> Attacher:

@@ -24,13 +24,13 @@ from allot.cel import (
     UNBOUNDED_COST,
     AttributeValue,
     CelCompileError,
+    CelDevice,
     EvaluationResult,
     Origin,
-    PreparedDevice,
     Program,
+    cel_device,
     compile_derived,
     compile_selector,
-    prepare_device,
 )
 from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
@@ -41,7 +41,7 @@ from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
-from allot.cli.snapshots import Source, take
+from allot.cli.snapshots import SnapshotSource, take
 from allot.cli.tables import cell_text
 from allot.client import resources
 from allot.lint.subjects import slices_among
@@ -88,7 +88,7 @@ def try_expression(
         if advice := compile_advice(error.text):
             echo_text(advice.removeprefix("; "), err=True)
         return EXIT_FINDINGS
-    slices = _slices(Source(sources, kubeconfig, context, at))
+    slices = _slices(SnapshotSource(sources, kubeconfig, context, at))
     rows = [
         Row(identity, program.evaluate(prepared))
         for identity, prepared in _devices(slices)
@@ -104,7 +104,7 @@ def try_expression(
     return EXIT_FINDINGS if is_refused or any(row.outcome.error for row in rows) else EXIT_OK
 
 
-def _slices(source: Source) -> Sequence[ResourceSlice]:
+def _slices(source: SnapshotSource) -> Sequence[ResourceSlice]:
     """All slices in the files, or in the cluster."""
     if not source.files:
         snapshot = take(source, (resources.RESOURCE_SLICES,), "allot-cel")
@@ -142,13 +142,13 @@ def _why_no_device(
 
 def _devices(
     slices: Iterable[ResourceSlice],
-) -> Iterator[tuple[DeviceId, PreparedDevice]]:
+) -> Iterator[tuple[DeviceId, CelDevice]]:
     for slice_ in slices:
         spec = slice_.spec
         for device in spec.devices or ():
             yield (
-                DeviceId(spec.driver, spec.pool.name, device.name),
-                prepare_device(
+                spec.device_id(device),
+                cel_device(
                     spec.driver,
                     device.name,
                     device.attributes,

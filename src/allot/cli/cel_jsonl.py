@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allot.api.quantity import Quantity, quantity_from_json
-from allot.cel.device import AttributeValue, PreparedDevice, prepare_device
+from allot.cel.device import AttributeValue, CelDevice, cel_device
 from allot.cel.errors import CelCompileError
 from allot.cel.kubernetes import Origin
 from allot.cel.program import UNBOUNDED_COST, Use, compile_derived, compile_selector
@@ -51,7 +51,7 @@ def _gates(features: Mapping[str, bool]) -> FeatureGates:
     return FeatureGates([*on, *(f"DRA{name}" for name in on)])
 
 
-def device_from_json(line: Mapping[str, Any]) -> PreparedDevice:
+def device_from_json(line: Mapping[str, Any]) -> CelDevice:
     """A device as `{"driver", "device": {"name", "attributes", "capacity", ...}}`."""
     device = line.get("device") or {}
     attributes = {
@@ -62,7 +62,7 @@ def device_from_json(line: Mapping[str, Any]) -> PreparedDevice:
         name: _PlainCapacity(quantity_from_json(value.get("value")))
         for name, value in (device.get("capacity") or {}).items()
     }
-    return prepare_device(
+    return cel_device(
         line.get("driver", ""),
         device.get("name", ""),
         attributes,

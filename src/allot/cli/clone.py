@@ -13,7 +13,7 @@ import click
 
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.snapshots import Source, take
+from allot.cli.snapshots import SnapshotSource, take
 from allot.cli.which_cluster import cluster_options
 
 _AGENT: Final = "allot-clone"
@@ -52,7 +52,7 @@ def clone(kubeconfig: Path | None, context: str | None, output: str, anonymize: 
     from allot.questions.cluster_clone import clone_cluster, configuration_of
     from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
 
-    source = Source((), kubeconfig, context)
+    source = SnapshotSource((), kubeconfig, context)
     objects = take(source, KINDS, _AGENT, gate_pages=(SCHEDULER, API_SERVER))
     try:
         notes = ObservedCluster(objects).checked().notes

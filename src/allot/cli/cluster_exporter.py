@@ -9,15 +9,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
+from allot.apiserver.pacing import HUGE, Workers
 from allot.client.client import Client
 from allot.client.cluster_gates import gates_of_cluster
 from allot.client.server_gates import API_SERVER, SCHEDULER
+from allot.client.wall_clock import utc_now
 from allot.endpoints import ComponentEndpoints, Message
+from allot.exposition_sharing import shared_exposition
 from allot.public.cluster_reading import Reading, read_objects
 from allot.questions.cluster_metrics import ClusterMetrics, MetricsDetail, Waits, compute_figures
 from allot.questions.observed_cluster import KINDS, ObservedCluster, UnreadableError
@@ -34,7 +37,9 @@ log = logging.getLogger(__name__)
 DECISION_SECONDS: Final = 5.0
 """After so long the causes of further kinds of pending pods are not looked for."""
 MIN_SECONDS: Final = 10.0
-"""Inside `allot up`, figures are kept for so long."""
+"""Inside `allot up`, figures are kept for so long ..."""
+PAUSES: Final = 4.0
+"""... and for so many times as long as it takes to compute them."""
 
 
 class MetricsSource(Protocol):
@@ -72,7 +77,7 @@ class ListedCluster:
         what = Reading(KINDS, gate_pages=(SCHEDULER, API_SERVER))
         objects = await read_objects(self._client, what)
         known = gates_of_cluster(objects, {}, self._rules)
-        now = datetime.now(UTC)
+        now = utc_now()
         return ObservedCluster(
             objects, known.gates, known.rules, self._configuration, now
         ).checked()
@@ -110,9 +115,12 @@ class ClusterExporter:
         min_seconds: float = MIN_SECONDS,
         waits: Waits | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        pauses: float = 0.0,
     ) -> None:
-        """Figures are computed at most once in `min_seconds`."""
+        """Figures are kept for `min_seconds`, and for `pauses` times as long as it takes to compute them."""
         self.registry = CollectorRegistry()
+        self._shared = shared_exposition(lambda: self.registry)
         self.has_figures = False
         self.computations = 0
         """How often figures were computed; tests count it."""
@@ -120,9 +128,13 @@ class ClusterExporter:
         self._source = source
         self._detail = detail
         self._min_seconds = min_seconds
+        self._pauses = pauses
         self._clock = clock
         self._updating = asyncio.Lock()
+        self._workers = Workers()
+        """The end of the process does not wait for them."""
         self._updated = 0.0
+        self._pause = 0.0
         self._revision: int | None = None
 
     async def refresh(self) -> None:
@@ -131,13 +143,13 @@ class ClusterExporter:
         While the cluster cannot be followed, the last figures stay, with their time.
         """
         async with self._updating:
-            if self.has_figures and self._clock() - self._updated < self._min_seconds:
+            if self.has_figures and self._clock() - self._updated < self._pause:
                 return
             if self.has_figures and self._source.failure:
                 return
             revision = self._source.revision
             if self.has_figures and revision is not None and revision == self._revision:
-                self._metrics.confirm(datetime.now(UTC))
+                self._metrics.confirm(utc_now())
                 return
             await self._compute()
             self._revision = revision
@@ -146,20 +158,22 @@ class ClusterExporter:
         started = self._clock()
         cluster = await self._source.read()
         is_over = within(DECISION_SECONDS, self._clock)()
-        figures = await asyncio.to_thread(compute_figures, cluster, self._detail, is_over)
+        figures = await self._workers.run(
+            HUGE + 1, partial(compute_figures, cluster, self._detail, is_over)
+        )
         for name in figures.left_out:
             log.warning("series by %s are left out: there are too many", name)
         self._updated = self._clock()
-        self._metrics.update(cluster, figures, self._updated - started)
+        seconds = self._updated - started
+        self._pause = max(self._min_seconds, self._pauses * seconds)
+        self._metrics.update(cluster, figures, seconds)
         self.has_figures = True
         self.computations += 1
 
     async def page(self, accept: str) -> Exposition:
         """The metrics, of a few seconds ago at most."""
-        from allot.exposition import exposition
-
         await self.refresh()
-        return exposition(self.registry, accept)
+        return await self._shared.page(accept)
 
 
 class ExporterEndpoints(ComponentEndpoints):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from allot import features
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
-from allot.cli.snapshots import Source, rules_of_cluster
+from allot.cli.snapshots import SnapshotSource, rules_of_cluster
 from allot.client import cluster_gates
 from allot.client.cluster_gates import ClusterGates
 from allot.client.snapshot import Snapshot
@@ -14,7 +14,7 @@ from allot.rules import RuleSet
 
 
 def gates_of_cluster(
-    snapshot: Snapshot, source: Source, option: str, asked: RuleSet | None
+    snapshot: Snapshot, source: SnapshotSource, option: str, asked: RuleSet | None
 ) -> ClusterGates:
     """The cluster's gates with those of the command line; `CommandError` if they do not go together."""
     rules = rules_of_cluster(snapshot, source, asked)

@@ -12,6 +12,8 @@ import click
 from allot.cli.child_processes import (
     COMPONENT_STOP_SECONDS,
     PROGRAM,
+    is_killed,
+    is_started,
     prepare_child,
     stopped,
 )
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from allot.cli.cluster_options import ClusterOptions
     from allot.client.client import Client
 
-START_SECONDS: Final = 60.0
 SERVER_STOP_SECONDS: Final = 2.5
 RESTART_SECONDS: Final = 1.0
 
@@ -140,15 +141,11 @@ class _Process:
     async def start(self) -> None:
         """Returns when it is ready; `CommandError` if it ends before that."""
         self._keeping = asyncio.create_task(self._keep())
-        waiting = asyncio.create_task(self._is_ready.wait())
-        await asyncio.wait(
-            {waiting, self._keeping}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
-        waiting.cancel()
-        if not self._is_ready.is_set():
+        name = f"allot {self._command.name}"
+        if not await is_started(self._is_ready, self._keeping, name):
             code = self._process.returncode if self._process else None
             kind = DamageError if code == EXIT_FINDINGS else CommandError
-            raise kind(f"allot {self._command.name} did not start")
+            raise kind(f"{name} did not start")
 
     async def stop(self, seconds: float) -> None:
         if self._keeping is not None:
@@ -159,7 +156,7 @@ class _Process:
     async def _keep(self) -> None:
         while True:
             code = await self._run_once()
-            if not self._is_ready.is_set():
+            if not (self._is_ready.is_set() or is_killed(code)):
                 return
             click.echo(f"allot {self._command.name} ended with {code}; starting it again", err=True)
             await asyncio.sleep(RESTART_SECONDS)
@@ -179,11 +176,11 @@ class _Process:
             text = line.decode(errors="replace").rstrip()
             self.first_line = self.first_line or text
             if text == READY:
-                self._tell(process.pid)
+                self._report_pid(process.pid)
                 self._is_ready.set()
-        self._tell(None)
+        self._report_pid(None)
         return await process.wait()
 
-    def _tell(self, pid: int | None) -> None:
+    def _report_pid(self, pid: int | None) -> None:
         if self._processes is not None:
             self._processes.set(self._command.name, pid)

@@ -134,7 +134,7 @@ async def run_until_stopped(
     client, work, is_ready, pages = component
     serving = _serve(pages, address) if pages is not None else None
     working = asyncio.ensure_future(_work_if_elected(client, work, election))
-    saying = asyncio.create_task(say_when(is_ready))
+    printing = asyncio.create_task(print_when_ready(is_ready))
     try:
         with (
             stopped_by_signals(working.cancel),
@@ -144,7 +144,7 @@ async def run_until_stopped(
     except ClientError as error:
         raise CommandError(str(error)) from error
     finally:
-        beside = [saying] if serving is None else [saying, serving]
+        beside = [printing] if serving is None else [printing, serving]
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
@@ -152,7 +152,7 @@ async def run_until_stopped(
             await client.close()
 
 
-async def say_when(is_ready: Callable[[], bool]) -> None:
+async def print_when_ready(is_ready: Callable[[], bool]) -> None:
     from allot.client.supervision import wait_until_ready
 
     await wait_until_ready(is_ready)

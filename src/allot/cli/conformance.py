@@ -144,7 +144,7 @@ def driver(
         Limits(start=start_seconds, repair=repair_seconds),
     )
     try:
-        report = asyncio.run(run_conformance(options, checks, _tell))
+        report = asyncio.run(run_conformance(options, checks, _print_result))
         if log is not None and (directory / "driver.log").exists():
             shutil.copy(directory / "driver.log", log)
     except OSError as error:
@@ -157,6 +157,6 @@ def driver(
     return EXIT_OK if report.is_conformant else EXIT_FINDINGS
 
 
-def _tell(result: CheckResult) -> None:
+def _print_result(result: CheckResult) -> None:
     words = f"{result.outcome.value:8} {result.name:28} {result.seconds:6.1f} s"
     echo_text(f"{words}  {result.message}" if result.message else words)

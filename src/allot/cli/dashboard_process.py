@@ -20,7 +20,7 @@ from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, sto
 from allot.cli.components import component_runner, set_up_logging
 from allot.cli.dashboard_address import listening_socket, url_of
 from allot.cli.data_directory import KUBECONFIG
-from allot.cli.signals import stopped_by_signals
+from allot.cli.signals import end_stopped_program, stopped_by_signals
 
 log = logging.getLogger(__name__)
 
@@ -83,13 +83,13 @@ class DashboardProcess:
             preexec_fn=prepare_child,
         )
         # Not in the arguments: other users of the machine see those.
-        told = {
+        settings = {
             "socket": listening,
             "token": self._token,
             "kubeconfig": str(self._data_dir / KUBECONFIG),
             "verbose": self._verbose,
         }
-        await process.communicate(json.dumps(told).encode())
+        await process.communicate(json.dumps(settings).encode())
         return await process.wait()
 
 
@@ -98,10 +98,11 @@ class DashboardProcess:
 
 def main() -> None:
     """Serve the dashboard. `allot up` starts this."""
-    told = json.loads(sys.stdin.read())
-    set_up_logging(told["verbose"])
-    with component_runner() as runner, socket.socket(fileno=told["socket"]) as listening:
-        runner.run(_serve(listening, told["token"], Path(told["kubeconfig"])))
+    settings = json.loads(sys.stdin.read())
+    set_up_logging(settings["verbose"])
+    with component_runner() as runner, socket.socket(fileno=settings["socket"]) as listening:
+        runner.run(_serve(listening, settings["token"], Path(settings["kubeconfig"])))
+    end_stopped_program()
 
 
 async def _serve(listening: socket.socket, token: str, kubeconfig: Path) -> None:

@@ -18,6 +18,7 @@ from allot.cli.live_clusters import follow
 from allot.cli.question_options import ClusterArguments, cluster_options
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
 from allot.client import resources
+from allot.questions.class_names import UnknownClassError
 from allot.questions.device_text import details_text, holders_text
 from allot.questions.device_watch import DeviceWatch
 from allot.questions.devices import (
@@ -25,7 +26,6 @@ from allot.questions.devices import (
     DeviceList,
     DeviceRow,
     DeviceUse,
-    UnknownClassError,
     known_class,
     list_devices,
 )

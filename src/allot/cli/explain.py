@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from allot.cli.console import PrintableConsole, printable_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.scheduler_configuration import load_configuration
 from allot.cli.snapshots import (
-    Source,
+    SnapshotSource,
     namespace_of,
     take,
 )
@@ -31,6 +31,7 @@ from allot.client.options import Scope
 from allot.client.resources import Resource
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
+from allot.client.wall_clock import utc_now
 from allot.rules import RuleSet
 from allot.scheduler.explain.alternatives import recorded_reasons
 from allot.scheduler.explain.effort import Effort, within
@@ -85,6 +86,8 @@ _DECISIVE: Final[tuple[Resource[Any], ...]] = (
     resources.DEVICE_CLASSES,
 )
 """Without these nothing true can be said about why a pod has no node."""
+_HOLDING: Final[tuple[Resource[Any], ...]] = (resources.RESOURCE_CLAIMS, resources.PODS)
+"""Kinds that hold devices and room on nodes: if some are not read, more seems to fit than does."""
 _UNDECIDED: Final = (PodState.GATED, PodState.FITS, PodState.DOES_NOT_FIT, PodState.FAILED)
 
 
@@ -139,7 +142,7 @@ def explain_object(
         raise CommandError("say pod/NAME, claim/NAME or deployment/NAME, or --all-pending")
     target = read_target(what)
     configuration = load_configuration(scheduler_config, rules)
-    source = Source(sources, kubeconfig, context, at)
+    source = SnapshotSource(sources, kubeconfig, context, at)
     key = ObjectKey(namespace or namespace_of(source), target.name)
     kinds = (*DEVICE_KINDS, *(WORKLOAD_KINDS if scheduler_config else ()))
     if sources:
@@ -148,7 +151,7 @@ def explain_object(
     snapshot = take(source, kinds, "allot-explain", key.namespace, gate_pages=pages)
     if not sources:
         _add_more(snapshot, source, target, key)
-    now = snapshot.time or datetime.now(UTC)
+    now = snapshot.time or utc_now()
     known = gates_of_cluster(snapshot, source, feature_gates, configuration.rules)
     model = StaticScheduler(snapshot, configuration, known.gates, lambda: now)
     if scheduler_name and scheduler_name not in model.profiles:
@@ -228,12 +231,14 @@ def _not_found(target: ExplainTarget, key: ObjectKey, snapshot: Snapshot) -> str
 
 
 def _as_far_as_read(found: PodExplanation, snapshot: Snapshot) -> PodExplanation:
-    """No verdict that rests on objects which the user may not read."""
+    """No verdict that depends on objects which the user may not read."""
     hidden = [
         resource.plural
         for resource in _DECISIVE
         if resource in snapshot.unread and not snapshot.of(resource)
     ]
+    if not hidden and found.state is PodState.FITS:
+        return _by_what_was_read(found, snapshot)
     if not hidden or found.state not in _UNDECIDED:
         return found
     verdict = (
@@ -247,6 +252,19 @@ def _as_far_as_read(found: PodExplanation, snapshot: Snapshot) -> PodExplanation
         claims=found.claims,
         notes=found.notes,
     )
+
+
+def _by_what_was_read(found: PodExplanation, snapshot: Snapshot) -> PodExplanation:
+    """That a pod fits, unless objects that the user may not read are in the way."""
+    hidden = [resource.plural for resource in _HOLDING if resource in snapshot.unread]
+    if not hidden:
+        return found
+    verdict = (
+        f"Pod {found.pod} fits on node {found.node} by what you may read: not all"
+        f" {' and '.join(hidden)} could be read, and what the others hold looks free here."
+        " A role that lets you list them in all namespaces is needed to tell."
+    )
+    return msgspec.structs.replace(found, verdict=verdict)
 
 
 def _unread(snapshot: Snapshot) -> Iterable[str]:
@@ -287,7 +305,9 @@ def _with_recorded(
     return msgspec.structs.replace(explanation, notes=(*explanation.notes, *notes))
 
 
-def _add_more(snapshot: Snapshot, source: Source, target: ExplainTarget, key: ObjectKey) -> None:
+def _add_more(
+    snapshot: Snapshot, source: SnapshotSource, target: ExplainTarget, key: ObjectKey
+) -> None:
     """Read what only some pods need: volumes, and for those without a node events and quotas."""
     pod = snapshot.get(resources.PODS, key) if target.resource is resources.PODS else None
     if pod is None and target.resource is resources.PODS:

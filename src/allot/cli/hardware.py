@@ -22,7 +22,7 @@ from allot.cli.hardware_output import (
     plain,
     print_yaml,
 )
-from allot.cli.snapshots import Source, take
+from allot.cli.snapshots import SnapshotSource, take
 from allot.cli.tables import Column, output_options, print_blocks, print_document, table
 from allot.cli.which_cluster import cluster_options
 
@@ -308,7 +308,7 @@ def capture(
     from allot.driver.reading import read_hardware
 
     wanted = (resources.NODES, resources.RESOURCE_SLICES, resources.DEVICE_CLASSES)
-    snapshot = take(Source(files, kubeconfig, context), wanted, _AGENT)
+    snapshot = take(SnapshotSource(files, kubeconfig, context), wanted, _AGENT)
     slices, nodes = _selected(snapshot, node_names, drivers)
     if not slices and not nodes:
         raise CommandError("nothing to capture: no nodes and no ResourceSlices found")

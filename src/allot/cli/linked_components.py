@@ -19,16 +19,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from allot.cli.child_processes import COMPONENT_STOP_SECONDS, prepare_child, stopped
+from allot.cli.child_processes import (
+    COMPONENT_STOP_SECONDS,
+    is_killed,
+    is_started,
+    prepare_child,
+    stopped,
+)
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import READY, component_runner, set_up_logging
 from allot.cli.errors import CommandError
-from allot.cli.garbage_collection import loading_modules
+from allot.cli.garbage_collection import long_lived_objects
 from allot.cli.gate_options import gates_from_option
-from allot.cli.signals import stopped_by_signals
+from allot.cli.signals import end_stopped_program, stopped_by_signals
 
 if TYPE_CHECKING:
-    from allot.apiserver.http.app import App
+    from allot.apiserver.assembly import ApiServer
     from allot.apiserver.http.component_health import ComponentHealth
     from allot.apiserver.http.link_server import LinkServer
     from allot.client.link import RequestFrame, ResponseFrame
@@ -40,7 +46,6 @@ log = logging.getLogger(__name__)
 PROGRAM: Final = (sys.executable, "-m", "allot.cli.linked_components")
 ERROR: Final = "error: "
 HEALTH: Final = "/readyz/"
-START_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 1.0
 
 
@@ -52,7 +57,7 @@ class LinkedComponents:
 
     def __init__(self, asked: ClusterOptions) -> None:
         self._asked = asked
-        self._server: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        self._server: asyncio.Future[ApiServer] = asyncio.get_running_loop().create_future()
         self._link: LinkServer | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._is_ready = asyncio.Event()
@@ -69,18 +74,13 @@ class LinkedComponents:
         if self._keeping.done():
             self._keeping.result()  # raises what prevented it
 
-    def connect(self, app: App) -> None:
+    def connect(self, server: ApiServer) -> None:
         """Connect it to an API server. Each component has a user of its own."""
-        self._server.set_result(app)
+        self._server.set_result(server)
 
     async def ready(self) -> None:
         """Returns when all components are ready; `CommandError` if the process ends before that."""
-        waiting = asyncio.create_task(self._is_ready.wait())
-        await asyncio.wait(
-            {waiting, self._keeping}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
-        waiting.cancel()
-        if not self._is_ready.is_set():
+        if not await is_started(self._is_ready, self._keeping, "the cluster's components"):
             raise CommandError(self._error or "the components of the cluster did not start")
 
     async def metrics(self, component: str, accept: str) -> Exposition:
@@ -116,7 +116,7 @@ class LinkedComponents:
     async def _keep(self) -> None:
         while True:
             code = await self._run_once()
-            if self._is_stopping or not self._is_ready.is_set():
+            if self._is_stopping or not (self._is_ready.is_set() or is_killed(code)):
                 return
             log.error("the cluster's components exited with %s; restarting them", code)
             await asyncio.sleep(RESTART_SECONDS)
@@ -156,7 +156,8 @@ class LinkedComponents:
     async def _serve(self, connection: socket.socket) -> None:
         from allot.apiserver.http.link_server import LinkServer
 
-        link = LinkServer(await asyncio.shield(self._server))
+        server = await asyncio.shield(self._server)
+        link = LinkServer(server.app, server.store)
         await link.start(connection)
         self._link = link
 
@@ -185,10 +186,11 @@ def main() -> None:
     except CommandError as error:
         click.echo(f"{ERROR}{error}")
         sys.exit(1)
+    end_stopped_program()
 
 
 async def _run(connection: socket.socket, asked: ClusterOptions) -> None:
-    with loading_modules():  # takes a while, in which the API server starts
+    with long_lived_objects():  # takes a while, in which the API server starts
         import allot.components  # noqa: F401
         from allot.client.client import Client
         from allot.client.component_users import CONTROLLER_MANAGER
@@ -223,7 +225,8 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
     from allot.kubelet.registration import ForeignNodeError
 
     starting = asyncio.create_task(parts.start())
-    await asyncio.wait({starting, *ending}, return_when=asyncio.FIRST_COMPLETED)
+    with long_lived_objects():  # what informers list
+        await asyncio.wait({starting, *ending}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
@@ -273,7 +276,9 @@ def made(asked: ClusterOptions, wanted: ClusterParts, new_client: NewClient) -> 
 
 def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFrame]]:
     from allot.client.link import ResponseFrame
-    from allot.exposition import exposition
+    from allot.exposition_sharing import shared_exposition
+
+    pages = {name: shared_exposition(registry) for name, registry in parts.registries.items()}
 
     async def serve(frame: RequestFrame) -> ResponseFrame:
         if frame.path.startswith(HEALTH):
@@ -281,11 +286,11 @@ def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFr
             return ResponseFrame(
                 frame.id, 200, [(b"content-type", b"text/plain")], problem.encode()
             )
-        registry = parts.registries.get(frame.path.removeprefix("/metrics/"))
-        if registry is None:
+        page = pages.get(frame.path.removeprefix("/metrics/"))
+        if page is None:
             return ResponseFrame(frame.id, 404, [(b"content-type", b"text/plain")], b"")
         accept = dict(frame.headers).get(b"accept", b"").decode()
-        shown = exposition(registry(), accept)
+        shown = await page.page(accept)
         headers = [(b"content-type", shown.content_type.encode())]
         return ResponseFrame(frame.id, 200, headers, shown.body)
 

@@ -14,7 +14,7 @@ from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.lint_output import print_report
 from allot.cli.manifests import SourceFile, read_files
-from allot.cli.snapshots import Source, take
+from allot.cli.snapshots import SnapshotSource, take
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.client.server_gates import API_SERVER
@@ -95,7 +95,7 @@ class _Cluster:
     """The objects of the cluster, if one is read."""
 
     def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
-        self._source = Source((), kubeconfig, context)
+        self._source = SnapshotSource((), kubeconfig, context)
         self._snapshot: Snapshot | None = None
         if kubeconfig is not None or context is not None:
             kinds = (*TYPED, resources.NAMESPACES)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from allot.cli.question_options import ClusterArguments
 from allot.cli.which_cluster import chosen_kubeconfig
 from allot.client.resources import Resource
+from allot.client.wall_clock import wall_clock
 
 if TYPE_CHECKING:
     from allot.questions.live_cluster import ChangeHandler, LiveCluster
@@ -44,8 +44,4 @@ def follow(
         return live
 
     title = "  ".join(str(each) for each in (cluster.context, kubeconfig) if each) or access.server
-    return ReconnectingCluster(make, address, base, title, _utc_now)
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
+    return ReconnectingCluster(make, address, base, title, wall_clock)

@@ -34,7 +34,10 @@ def run() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
     from allot.cli.program import run_program
 
-    sys.exit(run_program())
+    code = run_program()
+    if (signals := sys.modules.get("allot.cli.signals")) is not None:  # not every command loads it
+        signals.end_stopped_program(code)
+    sys.exit(code)
 
 
 def end_at_once_when_interrupted() -> None:

@@ -41,10 +41,10 @@ def merge_kubeconfig(data_dir: Path) -> str:
         before = theirs.get("current-context") or ""
         theirs["current-context"] = CONTEXT
         _write(path, theirs)
-    told = f"context {CONTEXT} is in {path}, and current"
+    message = f"context {CONTEXT} is in {path}, and current"
     if before and before != CONTEXT:
-        told += f"; back with `kubectl config use-context {before}`"
-    return told
+        message += f"; back with `kubectl config use-context {before}`"
+    return message
 
 
 def unmerge_kubeconfig(data_dir: Path) -> Path | None:

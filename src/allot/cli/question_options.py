@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,12 +17,13 @@ from allot.cli.completers import complete_hardware
 from allot.cli.errors import CommandError
 from allot.cli.gate_options import gate_options
 from allot.cli.scheduler_configuration import load_configuration
-from allot.cli.snapshots import Source, namespace_of, take
+from allot.cli.snapshots import SnapshotSource, namespace_of, take
 from allot.cli.source_options import OF_A_CLUSTER, scheduler_config_option
 from allot.cli.which_cluster import chosen_kubeconfig, cluster_error
 from allot.client.resources import Resource
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
+from allot.client.wall_clock import wall_clock
 from allot.driver.errors import HardwareError
 from allot.driver.loading import load_hardware
 from allot.public.cluster_reading import Reading, read_objects
@@ -60,8 +60,8 @@ class ClusterArguments:
         return bool(self.files or self.hardware)
 
     @property
-    def _source(self) -> Source:
-        return Source(self.files or self.hardware, self.kubeconfig, self.context, self.at)
+    def _source(self) -> SnapshotSource:
+        return SnapshotSource(self.files or self.hardware, self.kubeconfig, self.context, self.at)
 
     @property
     def namespace(self) -> str:
@@ -81,14 +81,14 @@ class ClusterArguments:
         if self.is_offline:
             if self.at is not None and not self.files:
                 raise CommandError("--at needs a recording or a cluster, not --hardware alone")
-            files = Source(self.files, at=self.at)
+            files = SnapshotSource(self.files, at=self.at)
             snapshot = take(files, kinds, agent) if self.files else Snapshot()
             self._add_hardware(snapshot)
         else:
             pages = (SCHEDULER, API_SERVER)
             snapshot = take(source, kinds, agent, gate_pages=pages)
         if also:
-            added = take(Source(also), KINDS, agent)
+            added = take(SnapshotSource(also), KINDS, agent)
             for kind in KINDS:
                 for obj in added.of(kind):
                     snapshot.put(kind, obj)
@@ -142,7 +142,7 @@ class ClusterArguments:
             known.gates,
             known.rules,
             configuration,
-            snapshot.time or datetime.now(UTC).replace(microsecond=0),
+            snapshot.time or wall_clock(),
             (*notes, *snapshot.notes),
         )
 
@@ -203,8 +203,3 @@ def cluster_options(
         )(found)
 
     return decorate
-
-
-def without_hardware(cluster: ClusterArguments) -> ClusterArguments:
-    """The same arguments without described hardware."""
-    return replace(cluster, hardware=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -140,6 +140,7 @@ async def _record(
 
 async def _follow(client: Client, output: Path, limits: Limits, anonymize: bool) -> None:
     from allot.client.server_gates import API_SERVER, SCHEDULER
+    from allot.client.wall_clock import utc_now
     from allot.public.cluster_reading import Reading, read_objects
     from allot.questions.observed_cluster import KINDS, ObservedCluster
     from allot.questions.recording.recorder import Recorder, observed, open_log
@@ -156,17 +157,17 @@ async def _follow(client: Client, output: Path, limits: Limits, anonymize: bool)
             err=True,
         )
     continued = log.writer is not None
-    recorder = Recorder(client, log, about.readable, lambda: datetime.now(UTC))
-    saying = asyncio.create_task(_say_when_begun(recorder.begun, output, continued))
+    recorder = Recorder(client, log, about.readable, utc_now)
+    printing = asyncio.create_task(_print_when_begun(recorder.begun, output, continued))
     try:
         await recorder.run()
     finally:
-        saying.cancel()
+        printing.cancel()
         if log.writer is not None:
             click.echo(f"{len(log.writer.bodies)} objects at the end of {output}", err=True)
 
 
-async def _say_when_begun(begun: asyncio.Event, output: Path, continued: bool) -> None:
+async def _print_when_begun(begun: asyncio.Event, output: Path, continued: bool) -> None:
     await begun.wait()
     what = "continuing" if continued else "recording to"
     click.echo(f"{what} {output}; Ctrl-C stops")

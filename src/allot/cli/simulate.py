@@ -20,17 +20,9 @@ from allot.cli.progress import progress_line
 from allot.cli.question_options import ClusterArguments, cluster_options
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
 from allot.questions.plots import timeline_svg
-from allot.questions.simulation import (
-    PlacedPod,
-    Simulated,
-    SimulationAnswer,
-    SimulationError,
-    SimulationFigures,
-    documents,
-)
-from allot.questions.simulation import (
-    simulate as run_simulation,
-)
+from allot.questions.simulation import Simulated, SimulationError, documents
+from allot.questions.simulation import simulate as run_simulation
+from allot.questions.simulation_figures import PlacedPod, SimulationAnswer, SimulationFigures
 
 _AGENT: Final = "allot-simulate"
 _PNG_PACKAGE: Final = "cairosvg"

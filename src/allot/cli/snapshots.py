@@ -23,7 +23,7 @@ Resources = Sequence[Resource[Any]]
 Scopes = Mapping[Resource[Any], Scope]
 
 
-class Source(NamedTuple):
+class SnapshotSource(NamedTuple):
     """Files, or a cluster (`which_cluster`)."""
 
     files: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Source(NamedTuple):
 
 
 def take(
-    source: Source,
+    source: SnapshotSource,
     resources: Resources,
     user_agent: str,
     namespace: str = "",
@@ -69,7 +69,7 @@ def take(
         raise cluster_error(error, source.kubeconfig, source.context) from error
 
 
-def _of_files(source: Source, resources: Resources) -> Snapshot:
+def _of_files(source: SnapshotSource, resources: Resources) -> Snapshot:
     """The objects of files, or of a recording at the time that is asked about."""
     found = [snapshot_of_recording(file, source.at) for file in source.files]
     recordings = [each for each in found if each is not None]
@@ -82,14 +82,14 @@ def _of_files(source: Source, resources: Resources) -> Snapshot:
     return recordings[0]
 
 
-def rules_of_cluster(snapshot: Snapshot, source: Source, asked: RuleSet | None) -> RuleSet:
+def rules_of_cluster(snapshot: Snapshot, source: SnapshotSource, asked: RuleSet | None) -> RuleSet:
     """The rules asked for, those of the cluster or its clone, or `seeds` for other files."""
     if source.files and not snapshot.server_version:
         return asked or RuleSet.SEEDS
     return cluster_gates.rules_of_cluster(snapshot, asked)
 
 
-def namespace_of(source: Source) -> str:
+def namespace_of(source: SnapshotSource) -> str:
     """The namespace without `-n`: that of the context."""
     source.check()
     if source.files:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import click
 import msgspec
@@ -25,7 +25,6 @@ from allot.cli.availability import (
     DriverRow,
     NodeRow,
     PoolRow,
-    UnknownClassError,
     Wanted,
     availability,
 )
@@ -34,11 +33,12 @@ from allot.cli.commands.status import PARTS
 from allot.cli.console import PrintableConsole
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
-from allot.cli.snapshots import Source, take
-from allot.cli.tables import UNLIMITED_WIDTH, cell_text, console_for
+from allot.cli.snapshots import SnapshotSource, take
+from allot.cli.tables import UNLIMITED_WIDTH, Column, cell_text, console_for
 from allot.client import resources
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
+from allot.questions.class_names import UnknownClassError
 from allot.rules import RuleSet
 
 RESOURCES: Final = (
@@ -67,7 +67,7 @@ def show_status(
     rules: RuleSet | None,
 ) -> int:
     """The command `allot status`: prints what the options select."""
-    source = Source(sources, kubeconfig, context, at)
+    source = SnapshotSource(sources, kubeconfig, context, at)
     snapshot = take(source, RESOURCES, "allot-status", gate_pages=(SCHEDULER, API_SERVER))
     known = gates_of_cluster(snapshot, source, feature_gates, rules)
     gates, in_force = known.gates, known.rules
@@ -120,14 +120,6 @@ def _warn_about(wanted: Wanted, found: Availability, objects: ClusterObjects) ->
 
 
 # --- output ---
-
-
-class Column(NamedTuple):
-    """A heading and its values."""
-
-    heading: str
-    text: Callable[[Any], str | Text]
-    is_number: bool = False
 
 
 def _number(name: str, row: object) -> str:

@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
-from allot.cli.vectors import VectorAnswerer, kind_of_texts
+from allot.cli.number_vectors import kind_of_texts
+from allot.cli.vectors import VectorAnswerer
 from allot.rules import RuleSet
 
 

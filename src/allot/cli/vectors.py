@@ -6,77 +6,37 @@ An input says what it is by its keys: `operation` (a write), `to` (a conversion)
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, field
 
 from allot.api.base import ApiObject
 from allot.api.core import Pod, PodParts
 from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.quantity import (
-    MAX_INT64,
-    MIN_INT64,
     Quantity,
-    QuantityError,
-    quantity_from_json,
 )
 from allot.api.scheme import UnknownKindError, decode_object, encode_object, lookup
-from allot.api.semver import Semver, SemverError, is_version_attribute
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds import pod_strategy
 from allot.apiserver.kinds.request import Caller, Permission, WriteRequest
 from allot.apiserver.kinds.resources import find_kind
 from allot.apiserver.printers.column import UNKNOWN
 from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
+from allot.cli.number_vectors import answer_quantity, answer_version, kind_of_line
+from allot.cli.vector_lines import Answer, Vector, decoder
 from allot.features import EXTENDED_RESOURCE, KUBERNETES_DEFAULTS, FeatureGates
-from allot.quota.claims import claim_usage, matching_names
+from allot.quota.claims import ClaimEntries, claim_usage
 from allot.rules import RuleSet
 from allot.validation.cel_checker import CelChecker
-from allot.validation.device import MAX_TEXT_ATTRIBUTE
 from allot.validation.expressions import ExpressionChecker
 from allot.validation.fields import WITHOUT_VALUE, FieldError, show_value
-
-Answer = dict[str, Any]
 
 # Placeholders for times and generated names in answers.
 NOW: Final = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 NAME_SUFFIX: Final = "bcdfg"
-
-
-class Vector(ApiObject, frozen=True):
-    """The keys of an input line. Objects stay as they were sent, byte for byte."""
-
-    id: str = ""
-    gvk: str = ""
-    operation: str = ""
-    features: dict[str, bool] = field(default_factory=dict)
-    namespace_labels: dict[str, str] = field(default_factory=dict)
-    user: str = "someone"
-    user_extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    verb: str = "update"
-    permissions: tuple[dict[str, str], ...] | None = None
-    to: str = ""
-    old: Raw = Raw()
-    object: Raw = Raw()
-    claim: Raw = Raw()
-    classes: tuple[Raw, ...] | None = None
-    items: tuple[str, ...] | None = None
-    op: str = ""
-    texts: str = ""
-    s: str = ""
-    a: str = ""
-    b: str = ""
-    n: int = 0
-    scale: int = 0
-    raw: Raw = Raw()
-
-
-_decoder: Final = msgspec.json.Decoder(Vector)
 
 
 class VectorAnswerer:
@@ -102,7 +62,7 @@ class VectorAnswerer:
     def answer(self, line: bytes) -> Answer:
         """The answer to one input line; what is wrong with the line itself goes into `error`."""
         try:
-            vector = _decoder.decode(line)
+            vector = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return {"error": f"not a vector: {error}"}
         try:
@@ -128,14 +88,14 @@ class VectorAnswerer:
     def _number(self, vector: Vector) -> Answer:
         if vector.texts not in ("", "quantity", "semver"):
             return {"error": f"not a vector: texts {vector.texts!r} is not quantity or semver"}
-        told = vector.texts or self._texts
-        if told is None:
-            self._seen_texts = _kind_of_texts(vector, self._seen_texts)
+        texts = vector.texts or self._texts
+        if texts is None:
+            self._seen_texts = kind_of_line(vector, self._seen_texts)
             if vector.op in ("parse", "cmp"):
                 self.texts_read_as = self._seen_texts
-        if (told or self._seen_texts) == "semver":
-            return _semver(vector)
-        return _quantity(vector)
+        if (texts or self._seen_texts) == "semver":
+            return answer_version(vector)
+        return answer_quantity(vector)
 
 
 # --- writes ---
@@ -294,111 +254,8 @@ def _quota(vector: Vector, gates: FeatureGates) -> Answer:
     class_kind = GroupVersionKind("resource.k8s.io", "v1", "DeviceClass")
     classes = [decode_object(bytes(body), class_kind, NOW) for body in vector.classes or ()]
     if vector.items is not None:
-        matching = matching_names(vector.items, classes, extended_resources=extended)
+        matching = ClaimEntries(classes, extended_resources=extended).among(vector.items)
         return {"matching": matching}
     claim = decode_object(bytes(vector.claim), GroupVersionKind.parse(vector.gvk), NOW)
     usage = claim_usage(claim, classes, extended_resources=extended)
     return {"usage": {name: str(Quantity.of(count)) for name, count in usage.items()}}
-
-
-# --- quantities and versions ---
-
-_looks_like_version: Final = re.compile(r"v?\d+\.\d+\.\d").match
-
-
-def _kind_of_texts(vector: Vector, before: str) -> str:
-    if vector.op not in ("parse", "cmp"):
-        return "quantity"
-    if any(map(_looks_like_version, (vector.s, vector.a, vector.b))):
-        return "semver"
-    return before
-
-
-def kind_of_texts(lines: Iterable[bytes]) -> str | None:
-    """The subject of the `parse` and `cmp` lines of a file; None without such lines."""
-    texts: list[str] = []
-    for line in lines:
-        try:
-            vector = _decoder.decode(line)
-        except msgspec.DecodeError:
-            continue
-        if vector.op in ("parse", "cmp"):
-            texts += filter(None, (vector.s, vector.a, vector.b))
-        elif vector.op:
-            return "quantity"
-    if not texts:
-        return None
-    versions = sum(_looks_like_version(text) is not None for text in texts)
-    return "semver" if versions > len(texts) / 2 else "quantity"
-
-
-def _quantity(vector: Vector) -> Answer:
-    try:
-        if vector.op == "parse":
-            return _describe(Quantity.parse(vector.s))
-        if vector.op == "json":
-            return _describe(_quantity_from_raw(bytes(vector.raw)))
-        return _calculate(vector, Quantity.parse(vector.a))
-    except QuantityError as error:
-        return {"error": str(error)}
-
-
-def _quantity_from_raw(raw: bytes) -> Quantity:
-    """As Kubernetes reads the bytes of JSON: a number as written, a string with its escapes."""
-    if raw == b"null":
-        return quantity_from_json(None)
-    text = raw.decode()
-    return quantity_from_json(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
-
-
-def _calculate(vector: Vector, a: Quantity) -> Answer:
-    match vector.op:
-        case "cmp":
-            b = Quantity.parse(vector.b)
-            return {"result": (a > b) - (a < b), "equal": a == b}
-        case "add" | "sub":
-            b = Quantity.parse(vector.b)
-            result = a + b if vector.op == "add" else a - b
-            return {"canonical": str(result), "format": result.format}
-        case "mul":
-            fast = a.multiplies_in_int64(vector.n)
-            return {"canonical": str(a * vector.n), "fast": fast}
-        case "neg":
-            return {"canonical": str(-a)}
-        case "roundUp":
-            rounded = a.round_up(vector.scale)
-            return {"canonical": str(rounded), "exact": rounded == a}
-    return {"error": f"unknown op {vector.op!r}"}
-
-
-def _describe(quantity: Quantity) -> Answer:
-    answer: Answer = {"canonical": str(quantity), "format": quantity.format, "sign": quantity.sign}
-    answer["dec"] = quantity.decimal_text()
-    if quantity.canonical() != str(quantity):
-        answer["fresh"] = quantity.canonical()
-    if (exact := quantity.as_int64()) is not None:
-        answer["asInt64"] = str(exact)
-    for name, scale in (("value", 0), ("milliValue", -3)):
-        true_value = quantity.round_up(scale).nanos // 10 ** (9 + scale)
-        if MIN_INT64 <= true_value <= MAX_INT64:
-            answer[name] = str(quantity.scaled_value(scale))
-    return answer
-
-
-def _semver(vector: Vector) -> Answer:
-    if vector.op == "cmp":
-        a, b = Semver.parse(vector.a), Semver.parse(vector.b)
-        return {"result": (a > b) - (a < b)}
-    fits = len(vector.s.encode()) <= MAX_TEXT_ATTRIBUTE
-    answer: Answer = {"validAttribute": fits and is_version_attribute(vector.s)}
-    try:
-        version = Semver.parse(vector.s)
-    except SemverError as error:
-        return answer | {"parseError": str(error)}
-    answer |= {"major": version.major, "minor": version.minor, "patch": version.patch}
-    answer["string"] = str(version)
-    if version.prerelease:
-        answer["pre"] = list(version.prerelease)
-    if version.build:
-        answer["build"] = list(version.build)
-    return answer

@@ -16,12 +16,12 @@ from allot.cli.question_options import ClusterArguments, cluster_options, descri
 from allot.cli.snapshots import snapshot_of_files
 from allot.cli.tables import Column, notes, output_options, print_blocks, print_document, table
 from allot.client import resources
-from allot.questions.changes import AddObjects, Change, ChangeError, DrainNode
+from allot.questions.changes import AddObjects, Change, ChangeError
 from allot.questions.device_usage import UsageFigures
 from allot.questions.observed_cluster import KINDS
 from allot.questions.what_if import Effect, PodEffect, WhatIfAnswer
 from allot.questions.what_if import what_if as ask
-from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
+from allot.questions.written_changes import read_change
 
 _AGENT: Final = "allot-what-if"
 _META: Final = "allot.what_if.order"
@@ -159,15 +159,7 @@ def _change(name: str, value: str, namespace: str, suffix: str) -> Change:
             if name == "add_node" and not snapshot.of(resources.NODES):
                 raise CommandError(f"--add-node: no Node in {value}")
             return AddObjects(f"add {value}", found, must_be_new=name == "add_node")
-        case "drain":
-            return DrainNode(f"drain {value}", value.removeprefix("node/"))
-        case "taint":
-            return read_taint(value)
-        case "remove":
-            return read_removal(value, namespace)
-        case "scale":
-            return read_scale(value, namespace)
-    return read_eviction(value, namespace)
+    return read_change(name, value, namespace)
 
 
 # --- text ---
@@ -179,7 +171,7 @@ def _blocks(answer: WhatIfAnswer, *, everything: bool) -> Iterator[RenderableTyp
     if not answer.effects:
         yield Text("No pod is affected.")
     else:
-        shown = answer.effects if everything else _most_telling(answer.effects)
+        shown = answer.effects if everything else _some_of_each_effect(answer.effects)
         yield table(_COLUMNS, list(_without_repetition(shown)))
         if len(shown) < len(answer.effects):
             yield Text(f"… and {len(answer.effects) - len(shown)} more (--all)")
@@ -188,7 +180,7 @@ def _blocks(answer: WhatIfAnswer, *, everything: bool) -> Iterator[RenderableTyp
     yield from notes(answer.notes)
 
 
-def _most_telling(effects: Sequence[PodEffect]) -> Sequence[PodEffect]:
+def _some_of_each_effect(effects: Sequence[PodEffect]) -> Sequence[PodEffect]:
     """Some of each effect, if there are too many."""
     if len(effects) <= _MAX_SHOWN:
         return effects

@@ -18,6 +18,7 @@ from allot.cli.errors import CommandError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_RUNS_HERE: Final = f"; the cluster that runs here is {DEFAULT / KUBECONFIG}"
 RULE: Final = f"KUBECONFIG, or {DEFAULT} here if it runs, or ~/.kube/config"
 
 
@@ -91,6 +92,8 @@ def cluster_error(
 def _start_hint(message: str) -> str:
     if not message.startswith("no kubeconfig at"):
         return ""
+    if occupant(DEFAULT) is not None:
+        return _RUNS_HERE
     if is_data_directory(DEFAULT):
         return f"; the cluster in {DEFAULT} is stopped: `allot up` starts it"
     return "; `allot up` starts a cluster here, --kubeconfig names another one"
@@ -120,5 +123,5 @@ def _state_of(kubeconfig: Path) -> str:
         option = "" if is_here else f" --data-dir {directory}"
         return f": its cluster is stopped; start it with `allot up{option}`"
     if occupant(DEFAULT) is not None:
-        return f"; the cluster that runs here is {DEFAULT / KUBECONFIG}"
+        return _RUNS_HERE
     return "; `allot up` starts a cluster here"

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
+from allot.client.wall_clock import utc_now
+
 
 class Timer(Protocol):
     """A scheduled call."""
@@ -33,18 +35,13 @@ class LoopClock:
         return asyncio.get_running_loop().time()
 
     def today(self) -> datetime:
-        return datetime.now(UTC)
+        return utc_now()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         return asyncio.get_running_loop().call_later(seconds, callback)
-
-
-def wall_clock() -> datetime:
-    """The time of the machine in whole seconds, as most times in API objects."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 def micro_time(moment: datetime) -> str:

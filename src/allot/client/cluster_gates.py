@@ -23,12 +23,6 @@ class ClusterGates(NamedTuple):
     """The gates assumed for a cluster that does not expose them."""
 
 
-def gates_of_files(overrides: Mapping[str, bool], asked: RuleSet | None) -> ClusterGates:
-    """allot's defaults with overrides; `FeatureGateError` if they contradict each other."""
-    rules = asked or RuleSet.SEEDS
-    return ClusterGates(features.with_overrides(overrides, rules), rules)
-
-
 def gates_of_cluster(
     snapshot: Snapshot,
     overrides: Mapping[str, bool],
@@ -41,17 +35,17 @@ def gates_of_cluster(
     """
     rules = rules_of_cluster(snapshot, asked)
     checked = features.with_overrides(overrides, rules)
-    told = snapshot.gates
-    if not told.component:
-        return _assumed(checked, rules, told.unread, option if overrides else "")
-    states = {name: told.states.get(name, _when_unknown(name)) for name in GATES}
+    server_gates = snapshot.gates
+    if not server_gates.component:
+        return _assumed(checked, rules, server_gates.unread, option if overrides else "")
+    states = {name: server_gates.states.get(name, _when_unknown(name)) for name in GATES}
     if not overrides:
         base = checked.with_rules(rules).switched(states)
-        return ClusterGates(base, rules, told.component)
+        return ClusterGates(base, rules, server_gates.component)
     stages = {ALL_BY_STAGE[name] for name in overrides if name in ALL_BY_STAGE}
     kept = {name: state for name, state in states.items() if GATES[name].stage not in stages}
     gates = features.with_overrides(kept | dict(overrides), rules)
-    return ClusterGates(gates, rules, told.component)
+    return ClusterGates(gates, rules, server_gates.component)
 
 
 def rules_of_cluster(snapshot: Snapshot, asked: RuleSet | None) -> RuleSet:

@@ -6,6 +6,7 @@ error instead of an object) are decoded a second time.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -14,10 +15,12 @@ from msgspec import Raw, Struct
 
 from allot.api.decoding import DecodeError, decode, from_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
-from allot.api.raw import RawObject, object_key
+from allot.api.raw import RawObject
 from allot.api.scheme import encode_object, lookup
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 
+WITHOUT_OBJECT: Final = ("ERROR", "BOOKMARK")
+"""Types of events that are not about an object of the kind."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 T = TypeVar("T")
@@ -46,8 +49,7 @@ class UnreadableEvent(WatchEvent[Any]):
     unreadable: Unreadable
 
     @classmethod
-    def of(cls, type_: str, body: bytes, problem: object) -> UnreadableEvent:
-        unreadable, version = unreadable_object(body, problem)
+    def of(cls, type_: str, unreadable: Unreadable, version: str) -> UnreadableEvent:
         event = cls(type_, None, version)
         event.unreadable = unreadable
         return event
@@ -104,14 +106,18 @@ class _RawEvent(Struct):
     object: dict[str, Any]
 
 
-class _CarefulPage(Struct):
+class TypedPage(Struct, Generic[T]):
+    """A list; of `Raw` if its items are not decoded."""
+
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[Raw] | None = None
+    items: list[T] | None = None
 
 
-class _CarefulEvent(Struct):
+class TypedEvent(Struct, Generic[T]):
+    """A line of a watch; of `Raw` if its object is not decoded."""
+
     type: str
-    object: Raw
+    object: T
 
 
 class _Metadata(Struct, rename="camel"):
@@ -135,21 +141,11 @@ class _OnlyIdentity(Struct):
     metadata: _Identity = msgspec.field(default_factory=_Identity)
 
 
-class _TypedPage(Struct, Generic[T]):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[T] | None = None
-
-
-class _TypedEvent(Struct, Generic[T]):
-    type: str
-    object: T
-
-
-_BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _raw_page = msgspec.json.Decoder(_RawPage)
 _raw_event = msgspec.json.Decoder(_RawEvent)
-_careful_page = msgspec.json.Decoder(_CarefulPage)
-_careful_event = msgspec.json.Decoder(_CarefulEvent)
+_careful_page = msgspec.json.Decoder(TypedPage[Raw])
+_careful_event = msgspec.json.Decoder(TypedEvent[Raw])
 _only_metadata = msgspec.json.Decoder(_OnlyMetadata)
 _only_identity = msgspec.json.Decoder(_OnlyIdentity)
 
@@ -158,7 +154,7 @@ def unreadable_object(body: bytes, problem: object) -> tuple[Unreadable, str]:
     """The identity and version of an object that cannot be decoded, as far as they can be read."""
     try:
         identity = _only_identity.decode(body).metadata
-    except _BROKEN:
+    except BROKEN:
         identity = _Identity()
     name, namespace, version = (
         str(value or "") for value in (identity.name, identity.namespace, identity.resource_version)
@@ -166,14 +162,54 @@ def unreadable_object(body: bytes, problem: object) -> tuple[Unreadable, str]:
     return Unreadable(ObjectKey(namespace, name), str(problem)), version
 
 
-def _bookmark(metadata: _Metadata) -> WatchEvent[Any]:
-    ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
-    return WatchEvent("BOOKMARK", None, metadata.resource_version, ends)
+def bookmark_event(resource_version: str, annotations: Mapping[str, str] | None) -> WatchEvent[Any]:
+    """The bookmark whose object has this metadata."""
+    ends = (annotations or {}).get(INITIAL_EVENTS_END) == "true"
+    return WatchEvent("BOOKMARK", None, resource_version, ends)
 
 
-def bookmark_event(body: bytes) -> WatchEvent[Any]:
-    """The bookmark event with this object."""
-    return _bookmark(_only_metadata.decode(body).metadata)
+def decode_item_by_item(
+    body: bytes, decode_item: Callable[[bytes], T], kind: str, *, lenient: bool
+) -> ListPage[T]:
+    """A list with items that cannot be decoded. A lenient one skips them."""
+    try:
+        page = _careful_page.decode(body)
+    except BROKEN as error:
+        raise UnreadableAnswerError(f"not a list of {kind}: {error}") from None
+    readable: list[T] = []
+    unreadable: list[Unreadable] = []
+    for item in page.items or ():
+        try:
+            readable.append(decode_item(bytes(item)))
+        except UnreadableAnswerError as error:
+            if not lenient:
+                raise
+            unreadable.append(unreadable_object(bytes(item), error)[0])
+    metadata = page.metadata
+    return ListPage(
+        readable, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
+    )
+
+
+def decode_unusual_event(
+    line: bytes, decode_object: Callable[[bytes], Any], kind: str
+) -> WatchEvent[Any]:
+    """An event that is an error or a bookmark, or whose object cannot be decoded in one pass."""
+    try:
+        event = _careful_event.decode(line)
+        body = bytes(event.object)
+        if event.type == "ERROR":
+            raise ApiStatusError.from_status(msgspec.json.decode(body))
+        if event.type == "BOOKMARK":
+            metadata = _only_metadata.decode(body).metadata
+            return bookmark_event(metadata.resource_version, metadata.annotations)
+    except BROKEN as error:
+        raise UnreadableAnswerError(f"not an event of a {kind}: {error}") from None
+    try:
+        obj = decode_object(body)
+    except UnreadableAnswerError as error:
+        return UnreadableEvent.of(event.type, *unreadable_object(body, error))
+    return WatchEvent(event.type, obj, obj.metadata.resource_version)
 
 
 class RawCodec(Generic[RawT]):
@@ -199,7 +235,7 @@ class RawCodec(Generic[RawT]):
     def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[RawT]:
         try:
             page = _raw_page.decode(body)
-        except _BROKEN as error:
+        except BROKEN as error:
             raise UnreadableAnswerError(f"not a list of {self._kind}: {error}") from None
         items = [self._typed(item) for item in page.items or ()]
         return ListPage(items, page.metadata.resource_version, page.metadata.continue_ or "")
@@ -211,13 +247,14 @@ class RawCodec(Generic[RawT]):
                 raise ApiStatusError.from_status(event.object)
             metadata = event.object["metadata"]
             if event.type == "BOOKMARK":
-                return _bookmark(msgspec.convert(metadata, _Metadata))
+                read = msgspec.convert(metadata, _Metadata)
+                return bookmark_event(read.resource_version, read.annotations)
             return WatchEvent(event.type, self._cls(event.object), metadata["resourceVersion"])
-        except (*_BROKEN, KeyError, TypeError) as error:
+        except (*BROKEN, KeyError, TypeError) as error:
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
 
     def key(self, obj: RawT) -> ObjectKey:
-        return object_key(obj.data)
+        return obj.key
 
     def resource_version(self, obj: RawT) -> str:
         version: str = obj.data["metadata"].get("resourceVersion", "")
@@ -253,14 +290,14 @@ class TypedCodec(Generic[T]):
             self._version = self._version._replace(cls=view, to_hub=_same)  # type: ignore[arg-type]
 
     @cached_property
-    def _page(self) -> msgspec.json.Decoder[_TypedPage[Any]]:
+    def _page(self) -> msgspec.json.Decoder[TypedPage[Any]]:
         cls: Any = self._version.cls
-        return msgspec.json.Decoder(_TypedPage[cls], dec_hook=from_builtin)
+        return msgspec.json.Decoder(TypedPage[cls], dec_hook=from_builtin)
 
     @cached_property
-    def _event(self) -> msgspec.json.Decoder[_TypedEvent[Any]]:
+    def _event(self) -> msgspec.json.Decoder[TypedEvent[Any]]:
         cls: Any = self._version.cls
-        return msgspec.json.Decoder(_TypedEvent[cls], dec_hook=from_builtin)
+        return msgspec.json.Decoder(TypedEvent[cls], dec_hook=from_builtin)
 
     def in_version(self, gvk: GroupVersionKind) -> TypedCodec[T]:
         return TypedCodec(gvk, self._view)
@@ -285,50 +322,18 @@ class TypedCodec(Generic[T]):
             return ListPage(items, page.metadata.resource_version, page.metadata.continue_ or "")
         except msgspec.ValidationError:
             pass  # an unusual document: decode item by item
-        except _BROKEN as error:
+        except BROKEN as error:
             raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
-        try:
-            careful = _careful_page.decode(body)
-        except _BROKEN as error:
-            raise UnreadableAnswerError(f"not a list of {self._gvk.kind}: {error}") from None
-        readable: list[T] = []
-        unreadable: list[Unreadable] = []
-        for item in careful.items or ():
-            try:
-                readable.append(self.decode(bytes(item)))
-            except UnreadableAnswerError as error:
-                if not lenient:
-                    raise
-                unreadable.append(unreadable_object(bytes(item), error)[0])
-        metadata = careful.metadata
-        return ListPage(
-            readable, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
-        )
+        return decode_item_by_item(body, self.decode, self._gvk.kind, lenient=lenient)
 
     def decode_event(self, line: bytes) -> WatchEvent[T]:
         try:
             event = self._event.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return self._careful_event(line)
-        if event.type in ("ERROR", "BOOKMARK"):
-            return self._careful_event(line)
+        except BROKEN:
+            return decode_unusual_event(line, self.decode, self._gvk.kind)
+        if event.type in WITHOUT_OBJECT:
+            return decode_unusual_event(line, self.decode, self._gvk.kind)
         hub: Any = self._version.to_hub(event.object)
-        return WatchEvent(event.type, hub, hub.metadata.resource_version)
-
-    def _careful_event(self, line: bytes) -> WatchEvent[T]:
-        try:
-            event = _careful_event.decode(line)
-            body = bytes(event.object)
-            if event.type == "ERROR":
-                raise ApiStatusError.from_status(msgspec.json.decode(body))
-            if event.type == "BOOKMARK":
-                return bookmark_event(body)
-        except _BROKEN as error:
-            raise UnreadableAnswerError(f"not an event of a {self._gvk.kind}: {error}") from None
-        try:
-            hub: Any = self.decode(body)
-        except UnreadableAnswerError as error:
-            return UnreadableEvent.of(event.type, body, error)
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
 
     def key(self, obj: T) -> ObjectKey:

@@ -35,6 +35,7 @@ _OTHER_ACCOUNTS: Final = {
     "persistentvolume-binder-controller": "persistent-volume-binder",
     "persistentvolumeclaim-protection-controller": "pvc-protection-controller",
     "persistentvolume-protection-controller": "pv-protection-controller",
+    "service-cidr-controller": "service-cidrs-controller",
 }
 
 

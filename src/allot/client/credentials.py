@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from allot.client.errors import ConfigError
+from allot.client.wall_clock import utc_now
 
 EXPIRY_MARGIN: Final = timedelta(seconds=90)
 """Renewed this long before it expires: longer than the interval at which clients look."""
@@ -49,7 +50,7 @@ class Credential(NamedTuple):
 
     @property
     def expires_soon(self) -> bool:
-        return self.expires_at is not None and datetime.now(UTC) + EXPIRY_MARGIN >= self.expires_at
+        return self.expires_at is not None and utc_now() + EXPIRY_MARGIN >= self.expires_at
 
 
 class CredentialSource(Protocol):

@@ -74,9 +74,9 @@ class ApiStatusError(ClientError):
         if retry_after_seconds is None:
             seconds = details.get("retryAfterSeconds")
             retry_after_seconds = float(seconds) if isinstance(seconds, int) and seconds else None
-        said = status.get("code")
+        status_code = status.get("code")
         return cls(
-            said if isinstance(said, int) and said else code or 500,
+            status_code if isinstance(status_code, int) and status_code else code or 500,
             str(status.get("reason") or ""),
             str(status.get("message") or ""),
             details,

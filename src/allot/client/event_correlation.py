@@ -6,13 +6,13 @@ limits the events of one reason about one object.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from allot.client.clock import micro_time
 from allot.client.events import Event, ObjectReference, shortened
 from allot.client.rate_limits import TokenBucket
+from allot.lru_cache import LRUCache
 
 _COMBINED: Final = "(combined from similar events): "
 
@@ -71,9 +71,11 @@ class EventCorrelator:
 
     def __init__(self, limits: CorrelationLimits) -> None:
         self._limits = limits
-        self._series: OrderedDict[Event, EventSeries] = OrderedDict()
-        self._allowances: OrderedDict[tuple[ObjectReference, str], TokenBucket] = OrderedDict()
-        self._similar: OrderedDict[Event, _Similar] = OrderedDict()
+        self._series: LRUCache[Event, EventSeries] = LRUCache(limits.remembered)
+        self._allowances: LRUCache[tuple[ObjectReference, str], TokenBucket] = LRUCache(
+            limits.remembered
+        )
+        self._similar: LRUCache[Event, _Similar] = LRUCache(limits.remembered)
 
     def series_of(self, event: Event, today: datetime, now: float) -> EventSeries | None:
         """The series that the event is counted in; None if the spam filter suppresses it."""
@@ -86,11 +88,9 @@ class EventCorrelator:
         series = self._series.get(key)
         if series is not None and now - series.last_at <= self._limits.series_seconds:
             series.seen(today, now)
-            self._series.move_to_end(key)
         else:
-            series = self._series[key] = EventSeries(event, today, now)
-            self._series.move_to_end(key)
-            _forget_oldest(self._series, self._limits.remembered)
+            series = EventSeries(event, today, now)
+            self._series.put(key, series)
         return series
 
     def _is_one_of_many(self, key: Event, now: float) -> bool:
@@ -98,9 +98,8 @@ class EventCorrelator:
         alike = key._replace(note="")
         similar = self._similar.get(alike)
         if similar is None or now - similar.last_at > self._limits.similar_seconds:
-            similar = self._similar[alike] = _Similar()
-            _forget_oldest(self._similar, self._limits.remembered)
-        self._similar.move_to_end(alike)
+            similar = _Similar()
+            self._similar.put(alike, similar)
         similar.last_at = now
         if key.note in similar.notes:
             return False
@@ -115,12 +114,5 @@ class EventCorrelator:
         bucket = self._allowances.get(about)
         if bucket is None:
             bucket = TokenBucket(1 / self._limits.refill_seconds, self._limits.burst, now)
-            self._allowances[about] = bucket
-            _forget_oldest(self._allowances, self._limits.remembered)
-        self._allowances.move_to_end(about)
+            self._allowances.put(about, bucket)
         return bucket.take(now)
-
-
-def _forget_oldest(entries: OrderedDict[Any, Any], most: int) -> None:
-    if len(entries) > most:
-        entries.popitem(last=False)

@@ -17,7 +17,7 @@ from allot.api.managed_fields import without_managed_fields
 from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
-from allot.client.object_store import Delta, IndexFunction, ObjectStore
+from allot.client.object_store import IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
 from allot.client.reflector import EVENTS_AT_ONCE, Reflector, ReflectorStore
 from allot.client.resources import Resource
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+T_contra = TypeVar("T_contra", contravariant=True)
 
 SKIPPED_BACKOFF: Final = Backoff(0.1, 600.0)
 """Backoff for objects that an index function failed for."""
@@ -38,16 +39,9 @@ class ResourceEventHandlers(NamedTuple, Generic[T]):
     on_update: Callable[[T, T], None] | None = None
     on_delete: Callable[[T], None] | None = None
 
-    def call(self, change: Delta[T]) -> None:
-        old, new = change
-        if new is None:
-            if self.on_delete is not None and old is not None:
-                self.on_delete(old)
-        elif old is None:
-            if self.on_add is not None:
-                self.on_add(new)
-        elif self.on_update is not None:
-            self.on_update(old, new)
+
+Follower = Callable[[ObjectKey, T | None, T | None], None]
+"""An informer that gets its objects from another one: the key, the old object (None: added), the new one (None: deleted)."""
 
 
 class Feed(Protocol):
@@ -67,10 +61,17 @@ class Feed(Protocol):
     async def run(self) -> None: ...
 
 
-class Source(Protocol[T_co]):
+class SharedStore(ReflectorStore[T_contra], Protocol[T_contra]):
+    """What a source keeps up to date."""
+
+    def put_newer(self, key: ObjectKey, obj: T_contra) -> None:
+        """Put a new object, or a newer version of one."""
+
+
+class InformerSource(Protocol[T_co]):
     """Where an informer gets its objects from, if not by list and watch of its own."""
 
-    def feed(self, store: ReflectorStore[T_co]) -> Feed: ...
+    def feed(self, store: SharedStore[T_co]) -> Feed: ...
 
 
 class Informer(Generic[T]):
@@ -86,7 +87,7 @@ class Informer(Generic[T]):
         streaming: bool = True,
         backoff: Backoff = Backoff(0.1, 10.0),  # noqa: B008 - a value
         chance: Callable[[], float] = random.random,
-        source: Source[T] | None = None,
+        source: InformerSource[T] | None = None,
     ) -> None:
         """`source` is another informer of this process to get objects from, instead of from the API server."""
         self.resource = resource
@@ -103,6 +104,7 @@ class Informer(Generic[T]):
         self._clock = client.clock
         self._chance = chance
         self._handlers: tuple[ResourceEventHandlers[T], ...] = ()
+        self._followers: tuple[Follower[T], ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._skipped: dict[ObjectKey, T] = {}
         """Objects for which an index function raised an exception."""
@@ -138,18 +140,23 @@ class Informer(Generic[T]):
         on_add: Callable[[T], None] | None = None,
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
-        *,
-        replay: bool = True,
     ) -> ResourceEventHandlers[T]:
-        """Register event handlers. With `replay`, `on_add` is called immediately for existing objects."""
+        """Register event handlers. `on_add` is called immediately for existing objects."""
         handlers = ResourceEventHandlers(on_add, on_update, on_delete)
-        for obj in self.store.list() if replay else ():
-            self._call(handlers, Delta(None, obj))
+        if on_add is not None:
+            self._replay(on_add)
         self._handlers = (*self._handlers, handlers)
         return handlers
 
     def remove_handlers(self, handlers: ResourceEventHandlers[T]) -> None:
         self._handlers = tuple(known for known in self._handlers if known is not handlers)
+
+    def add_follower(self, follower: Follower[T]) -> None:
+        """Call `follower` after each change of the store. Objects that exist are left to the caller."""
+        self._followers = (*self._followers, follower)
+
+    def remove_follower(self, follower: Follower[T]) -> None:
+        self._followers = tuple(known for known in self._followers if known != follower)
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         """Add an index for `by_index`. Adding the same index again has no effect."""
@@ -198,20 +205,33 @@ class Informer(Generic[T]):
         obj = without_managed_fields(obj)
         key = self.resource.codec.key(obj)
         try:
-            for change in self.store.put(obj):
-                self._notify(change)
-        except Exception:
-            log.exception("%s %s: an index function failed; skipped, retrying", self.resource, key)
-            self._skipped[key] = obj
-            if self._retrying is None:
-                self._retrying = asyncio.create_task(self._retry_skipped())
+            for old, new in self.store.put(key, obj):
+                self._notify(key, old, new)
+        except Exception:  # noqa: BLE001 - logged by `_skip`
+            self._skip(key, obj)
         else:
             self._skipped.pop(key, None)
 
+    def put_newer(self, key: ObjectKey, obj: T) -> None:
+        """Put a version that another informer has put just now: it is newer, and has no managedFields."""
+        try:
+            old = self.store.put_newer(key, obj)
+        except Exception:  # noqa: BLE001 - logged by `_skip`
+            self._skip(key, obj)
+        else:
+            self._skipped.pop(key, None)
+            self._notify(key, old, obj)
+
+    def _skip(self, key: ObjectKey, obj: T) -> None:
+        log.exception("%s %s: an index function failed; skipped, retrying", self.resource, key)
+        self._skipped[key] = obj
+        if self._retrying is None:
+            self._retrying = asyncio.create_task(self._retry_skipped())
+
     def drop(self, key: ObjectKey, last: T | None = None) -> None:
         self._skipped.pop(key, None)
-        for change in self.store.drop(key, last):
-            self._notify(change)
+        for old, new in self.store.drop(key, last):
+            self._notify(key, old, new)
 
     async def _retry_skipped(self) -> None:
         """Retry objects for which an index function failed. Other objects are not delayed."""
@@ -226,19 +246,30 @@ class Informer(Generic[T]):
         finally:
             self._retrying = None
 
-    def _notify(self, change: Delta[T]) -> None:
-        for handlers in self._handlers:
-            self._call(handlers, change)
+    def _notify(self, key: ObjectKey, old: T | None, new: T | None) -> None:
+        """Call followers and event handlers: for an addition without `old`, for a deletion without `new`."""
+        for follower in self._followers:
+            follower(key, old, new)
+        for on_add, on_update, on_delete in self._handlers:
+            try:
+                if new is None:
+                    if on_delete is not None and old is not None:
+                        on_delete(old)
+                elif old is None:
+                    if on_add is not None:
+                        on_add(new)
+                elif on_update is not None:
+                    on_update(old, new)
+            except Exception:
+                log.exception("%s %s: an event handler failed", self.resource, key)
 
-    def _call(self, handlers: ResourceEventHandlers[T], change: Delta[T]) -> None:
-        try:
-            handlers.call(change)
-        except Exception:
-            obj = change.new if change.new is not None else change.old
-            assert obj is not None
-            log.exception(
-                "%s %s: an event handler failed", self.resource, self.resource.codec.key(obj)
-            )
+    def _replay(self, on_add: Callable[[T], None]) -> None:
+        for key in tuple(self.store.keys()):
+            try:
+                if (obj := self.store.get(key)) is not None:
+                    on_add(obj)
+            except Exception:
+                log.exception("%s %s: an event handler failed", self.resource, key)
 
 
 list_ = list
@@ -258,7 +289,7 @@ C = TypeVar("C", bound=Companion)
 class Sources(Protocol):
     """The shared informers of a process (`shared_informers`)."""
 
-    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Source[T] | None:
+    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> InformerSource[T] | None:
         """Where an informer gets its objects; None if from the API server."""
 
 

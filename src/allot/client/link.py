@@ -2,6 +2,8 @@
 
     LinkTransport ─ Request ────────────▶ apiserver/http/link_server.py
                   ◀─ Response ──────────
+                  ─ Sequence ───────────▶   requests that are run in order
+                  ◀─ Response, Response ─
                   ─ Request (a stream) ─▶
                   ◀─ Head, Chunk, Chunk ─   Taken ─▶ says how many bytes were used up
                   ◀─ End ────────────────   Cancel ─▶ ends it from this side
@@ -17,6 +19,7 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from copy import copy
 from itertools import count
 from typing import Final, cast
 from urllib.parse import urlencode
@@ -78,8 +81,21 @@ class TakenFrame(LinkFrame, tag=6, frozen=True):
     size: int
 
 
+class SequenceFrame(LinkFrame, tag=7, frozen=True):
+    """Requests that are run one after the other, each if the one before succeeded."""
+
+    requests: list[RequestFrame]
+
+
 AnyFrame = (
-    RequestFrame | ResponseFrame | HeadFrame | ChunkFrame | EndFrame | CancelFrame | TakenFrame
+    RequestFrame
+    | ResponseFrame
+    | HeadFrame
+    | ChunkFrame
+    | EndFrame
+    | CancelFrame
+    | TakenFrame
+    | SequenceFrame
 )
 
 
@@ -180,19 +196,31 @@ class Link:
             stream.received(EndFrame(0, LOST))
 
     async def ask(
-        self, method: str, path: str, query: str, headers: Headers, body: bytes, user: str = ""
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Headers,
+        body: bytes,
+        user: str = "",
+        sequence: _Sequence | None = None,
     ) -> Response:
+        """The response to a request, which is sent at once or as a part of a sequence."""
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = next(self._ids)
         answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
-        self._protocol.send(RequestFrame(number, method, path, query, headers, body, False, user))
+        frame = RequestFrame(number, method, path, query, headers, body, False, user)
+        if sequence is None:
+            self._protocol.send(frame)
+        elif (complete := sequence.add(frame)) is not None:
+            self._protocol.send(complete)
         try:
-            frame = await answer
+            found = await answer
         finally:
             self._answers.pop(number, None)
-        return Response(frame.code, frame.headers, frame.body)
+        return Response(found.code, found.headers, found.body)
 
     def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
@@ -208,6 +236,21 @@ class Link:
 
 
 LOST: Final = "the link to the API server is lost"
+
+
+class _Sequence:
+    """Collects the requests of a sequence."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._requests: list[RequestFrame] = []
+
+    def add(self, request: RequestFrame) -> SequenceFrame | None:
+        """The frame to send, when the last request is there."""
+        self._requests.append(request)
+        if len(self._requests) < self._count:
+            return None
+        return SequenceFrame(self._requests[0].id, self._requests)
 
 
 class _Incoming:
@@ -273,6 +316,12 @@ class LinkTransport(ClusterTransport):
         self._user = user.name
         self._headers: Headers = [(b"user-agent", user_agent.encode())]
         self._streams: set[_Incoming] = set()
+        self._sequence: _Sequence | None = None
+
+    def in_order(self, count: int) -> LinkTransport:
+        ordered = copy(self)
+        ordered._sequence = _Sequence(count)
+        return ordered
 
     async def request(
         self,
@@ -285,7 +334,13 @@ class LinkTransport(ClusterTransport):
     ) -> Response:
         given = headers_with(self._headers, body, content_type, headers)
         return await self._link.ask(
-            method, path, urlencode(query) if query else "", given, body or b"", self._user
+            method,
+            path,
+            urlencode(query) if query else "",
+            given,
+            body or b"",
+            self._user,
+            self._sequence,
         )
 
     @asynccontextmanager

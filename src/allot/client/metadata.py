@@ -9,21 +9,23 @@ from functools import cache
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.meta import OwnerReference
 from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.client.codecs import (
+    BROKEN,
+    WITHOUT_OBJECT,
     ListPage,
-    Unreadable,
-    UnreadableEvent,
+    TypedEvent,
+    TypedPage,
     WatchEvent,
-    bookmark_event,
-    unreadable_object,
+    decode_item_by_item,
+    decode_unusual_event,
 )
-from allot.client.errors import ApiStatusError, UnreadableAnswerError
+from allot.client.errors import UnreadableAnswerError
 from allot.client.projection import METADATA
 from allot.client.resources import Resource
 
@@ -87,31 +89,10 @@ def metadata_of(obj: Any) -> MetadataObject:
     )
 
 
-class _ListMeta(Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str | None = msgspec.field(name="continue", default=None)
-
-
-class _List(Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[MetadataObject] | None = None
-
-
-class _CarefulList(Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[Raw] | None = None
-
-
-class _Event(Struct):
-    type: str
-    object: Raw
-
-
 _object: Final = msgspec.json.Decoder(MetadataObject)
-_list: Final = msgspec.json.Decoder(_List)
-_careful_list: Final = msgspec.json.Decoder(_CarefulList)
-_event: Final = msgspec.json.Decoder(_Event)
-_BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_page: Final = msgspec.json.Decoder(TypedPage[MetadataObject])
+_event: Final = msgspec.json.Decoder(TypedEvent[MetadataObject])
+_KIND: Final = "PartialObjectMetadata"
 
 
 class MetadataCodec:
@@ -120,55 +101,29 @@ class MetadataCodec:
     def decode(self, body: bytes) -> MetadataObject:
         try:
             return _object.decode(body)
-        except _BROKEN as error:
-            raise UnreadableAnswerError(f"not an object: {error}") from None
+        except BROKEN as error:
+            raise UnreadableAnswerError(f"not an object with metadata: {error}") from None
 
     def encode(self, obj: MetadataObject) -> bytes:
         raise TypeError("metadata is not the whole object: patch it")
 
     def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[MetadataObject]:
         try:
-            page = _list.decode(body)
-        except _BROKEN as error:
-            if not lenient:
-                raise UnreadableAnswerError(f"not a list: {error}") from None
-            return self._careful_page(body)
+            page = _page.decode(body)
+        except BROKEN:
+            return decode_item_by_item(body, self.decode, _KIND, lenient=lenient)
         return ListPage(
             page.items or [], page.metadata.resource_version, page.metadata.continue_ or ""
-        )
-
-    def _careful_page(self, body: bytes) -> ListPage[MetadataObject]:
-        try:
-            page = _careful_list.decode(body)
-        except _BROKEN as error:
-            raise UnreadableAnswerError(f"not a list: {error}") from None
-        items: list[MetadataObject] = []
-        unreadable: list[Unreadable] = []
-        for item in page.items or ():
-            try:
-                items.append(_object.decode(item))
-            except _BROKEN as error:
-                unreadable.append(unreadable_object(bytes(item), error)[0])
-        metadata = page.metadata
-        return ListPage(
-            items, metadata.resource_version, metadata.continue_ or "", tuple(unreadable)
         )
 
     def decode_event(self, line: bytes) -> WatchEvent[MetadataObject]:
         try:
             event = _event.decode(line)
-            body = bytes(event.object)
-            if event.type == "ERROR":
-                raise ApiStatusError.from_status(msgspec.json.decode(body))
-            if event.type == "BOOKMARK":
-                return bookmark_event(body)
-        except _BROKEN as error:
-            raise UnreadableAnswerError(f"not an event: {error}") from None
-        try:
-            obj = _object.decode(body)
-        except _BROKEN as error:
-            return UnreadableEvent.of(event.type, body, error)
-        return WatchEvent(event.type, obj, obj.metadata.resource_version)
+        except BROKEN:
+            return decode_unusual_event(line, self.decode, _KIND)
+        if event.type in WITHOUT_OBJECT:
+            return decode_unusual_event(line, self.decode, _KIND)
+        return WatchEvent(event.type, event.object, event.object.metadata.resource_version)
 
     def key(self, obj: MetadataObject) -> ObjectKey:
         return obj.key

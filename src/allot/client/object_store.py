@@ -76,34 +76,40 @@ class ObjectStore(Generic[T]):
             self._values.setdefault(key, []).append((name, values))
             self._enter(name, values, key, self._objects[key])
 
-    def put(self, obj: T) -> Iterator[Delta[T]]:
-        """Add or update an object; yields the changes, none if it is unchanged.
+    def put(self, key: ObjectKey, obj: T) -> Iterable[Delta[T]]:
+        """Add or update an object; the changes, none if it is unchanged.
 
         A successor of the same name is a deletion and an addition.
         """
         codec = self._codec
-        key = codec.key(obj)
-        old = self._objects.get(key)
-        if old is None:
-            self._set(key, None, obj)
-            yield Delta(None, obj)
-        elif codec.resource_version(old) == codec.resource_version(obj):
-            return
-        elif codec.uid(old) == codec.uid(obj):
-            self._set(key, old, obj)
-            yield Delta(old, obj)
-        else:
-            self._remove(key)
-            yield Delta(old, None)
-            self._set(key, None, obj)
-            yield Delta(None, obj)
-
-    def drop(self, key: ObjectKey, last: T | None = None) -> Iterator[Delta[T]]:
-        """Remove an object; `last` is its final state, if known."""
         old = self._objects.get(key)
         if old is not None:
-            self._remove(key)
-            yield Delta(last if last is not None else old, None)
+            if codec.resource_version(old) == codec.resource_version(obj):
+                return ()
+            if codec.uid(old) != codec.uid(obj):
+                return self._succeed(key, old, obj)
+        self._set(key, old, obj)
+        return (Delta(old, obj),)
+
+    def put_newer(self, key: ObjectKey, obj: T) -> T | None:
+        """Add an object, or replace it by a newer version; the one that was replaced."""
+        old = self._objects.get(key)
+        self._set(key, old, obj)
+        return old
+
+    def _succeed(self, key: ObjectKey, old: T, new: T) -> Iterator[Delta[T]]:
+        self._remove(key)
+        yield Delta(old, None)
+        self._set(key, None, new)
+        yield Delta(None, new)
+
+    def drop(self, key: ObjectKey, last: T | None = None) -> Iterable[Delta[T]]:
+        """Remove an object; `last` is its final state, if known."""
+        old = self._objects.get(key)
+        if old is None:
+            return ()
+        self._remove(key)
+        return (Delta(last if last is not None else old, None),)
 
     def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
         if not self._functions:
@@ -114,12 +120,13 @@ class ObjectStore(Generic[T]):
             (name, tuple(dict.fromkeys(function(new))))
             for name, function in self._functions.items()
         ]
-        if old is not None:
+        if old is not None and self._values[key] != entered:
             self._leave(key)
         self._objects[key] = new
         self._values[key] = entered
         for name, values in entered:
-            self._enter(name, values, key, new)
+            if values:
+                self._enter(name, values, key, new)
 
     def _remove(self, key: ObjectKey) -> None:
         del self._objects[key]

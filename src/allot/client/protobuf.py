@@ -25,11 +25,11 @@ from allot.api.protobuf.reading import read
 from allot.api.protobuf.targets import Target
 from allot.api.scheme import encode_protobuf, lookup
 from allot.client.codecs import (
-    INITIAL_EVENTS_END,
     ListPage,
     Unreadable,
     UnreadableEvent,
     WatchEvent,
+    bookmark_event,
 )
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.transport import JSON
@@ -96,26 +96,21 @@ class ProtobufCodec(Generic[T]):
                 raise ApiStatusError.from_status(decode_document(frame.body))
             content = open_envelope(frame.body).content
             if frame.type == "BOOKMARK":
-                return _bookmark(read(content, _METADATA)["metadata"])
+                metadata = read(content, _METADATA)["metadata"]
+                return bookmark_event(
+                    metadata.get("resourceVersion", ""), metadata.get("annotations")
+                )
         except DecodeError as error:
             raise UnreadableAnswerError(f"not an event of a {self._gvk.kind}: {error}") from None
         try:
             hub: Any = self._decode(content)
         except DecodeError as error:
-            unreadable, version = _unreadable(content, error)
-            event = UnreadableEvent(frame.type, None, version)
-            event.unreadable = unreadable
-            return event
+            return UnreadableEvent.of(frame.type, *_unreadable(content, error))
         return WatchEvent(frame.type, hub, hub.metadata.resource_version)
 
     def _decode(self, content: bytes) -> T:
         hub: T = self._version.to_hub(read(content, target_of(self._gvk, self._version.cls)))
         return hub
-
-
-def _bookmark(metadata: dict[str, Any]) -> WatchEvent[Any]:
-    ends = metadata.get("annotations", {}).get(INITIAL_EVENTS_END) == "true"
-    return WatchEvent("BOOKMARK", None, metadata.get("resourceVersion", ""), ends)
 
 
 def _unreadable(content: bytes, problem: object) -> tuple[Unreadable, str]:

@@ -143,6 +143,9 @@ HORIZONTAL_POD_AUTOSCALERS: Final = _raw(RawObject, "autoscaling", "horizontalpo
 CRON_JOBS: Final = _raw(RawObject, "batch", "cronjobs")
 POD_DISRUPTION_BUDGETS: Final = _raw(RawObject, "policy", "poddisruptionbudgets")
 
+SERVICE_CIDRS: Final = _raw(RawObject, "networking.k8s.io", "servicecidrs")
+IP_ADDRESSES: Final = _raw(RawObject, "networking.k8s.io", "ipaddresses")
+
 STORAGE_CLASSES: Final = _raw(RawObject, "storage.k8s.io", "storageclasses")
 CSI_NODES: Final = _raw(RawObject, "storage.k8s.io", "csinodes")
 CSI_DRIVERS: Final = _raw(RawObject, "storage.k8s.io", "csidrivers")

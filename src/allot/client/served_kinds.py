@@ -51,6 +51,7 @@ class ServedKinds:
         self._listeners: tuple[Listener, ...] = ()
         self._discovered = asyncio.Event()
         self._refreshing = asyncio.Lock()
+        self._refreshes_wanted = self._refreshes_done = 0
         self._task: asyncio.Task[None] | None = None
         self._definitions_changed = asyncio.Event()
         self.failure = ""
@@ -133,9 +134,17 @@ class ServedKinds:
                 self._definitions_changed.clear()
 
     async def refresh(self) -> None:
-        """Run discovery. On an error the known kinds stay."""
+        """Run discovery. On an error the known kinds stay.
+
+        Callers that wait at the same time share a discovery that begins after they called.
+        """
+        self._refreshes_wanted += 1
+        number = self._refreshes_wanted
         async with self._refreshing:
-            await self._refresh()
+            if self._refreshes_done < number:
+                covered = self._refreshes_wanted
+                await self._refresh()
+                self._refreshes_done = covered
 
     async def _refresh(self) -> None:
         try:
@@ -176,9 +185,9 @@ class ServedKinds:
         log.debug("watching %s", kind)
         informer = self._informers.new_informer(kind.resource)
         informer.add_handlers(
-            on_add=lambda new: self._tell(kind, None, new),
-            on_update=lambda old, new: self._tell(kind, old, new),
-            on_delete=lambda old: self._tell(kind, old, None),
+            on_add=lambda new: self._notify(kind, None, new),
+            on_update=lambda old, new: self._notify(kind, old, new),
+            on_delete=lambda old: self._notify(kind, old, None),
         )
         self._followed[name] = (kind, informer)
         informer.start()
@@ -188,9 +197,9 @@ class ServedKinds:
         log.info("%s is no longer served", kind)
         await informer.stop()
         for obj in informer.list():
-            self._tell(kind, obj, None)
+            self._notify(kind, obj, None)
 
-    def _tell(
+    def _notify(
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
         if (kind.group, kind.plural) == DEFINITIONS:

@@ -17,11 +17,11 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
-from allot.client.informer import Informer
+from allot.client.informer import Informer, SharedStore
 from allot.client.metadata import metadata_of
 from allot.client.options import EVERYTHING, Scope
 from allot.client.projection import METADATA, WHOLE
-from allot.client.reflector import EVENTS_AT_ONCE, ReflectorStore
+from allot.client.reflector import EVENTS_AT_ONCE
 from allot.client.resources import PODS, Resource
 
 T = TypeVar("T")
@@ -73,18 +73,19 @@ class SharedSource(Generic[T]):
         self._informer = informer
         self._view = view
 
-    def feed(self, store: ReflectorStore[T]) -> SharedFeed[T]:
+    def feed(self, store: SharedStore[T]) -> SharedFeed[T]:
         return SharedFeed(self._informer, self._view, store)
 
 
 class SharedFeed(Generic[T]):
     """Keeps a store in step with a shared informer, as a reflector does with the API server."""
 
-    def __init__(self, source: Informer[Any], view: View[T], store: ReflectorStore[T]) -> None:
+    def __init__(self, source: Informer[Any], view: View[T], store: SharedStore[T]) -> None:
         self._source = source
         self._view = view
         self._store = store
-        self._key = source.resource.codec.key
+        self._has_caught_up = False
+        """Whether the store has all objects of the source, so that each event is news."""
         self.synced = asyncio.Event()
 
     @property
@@ -102,20 +103,20 @@ class SharedFeed(Generic[T]):
     async def run(self) -> None:
         """Follow the shared informer until cancelled."""
         source = self._source
-        handlers = source.add_handlers(
-            self._put, lambda _, new: self._put(new), self._drop, replay=False
-        )
+        source.add_follower(self._follow)
         try:
             source.start()
             async for key in with_pauses(tuple(source.keys()), EVENTS_AT_ONCE):
                 if (obj := source.get(key)) is not None:
-                    self._put(obj)
+                    self._follow(key, None, obj)
             await self._drop_missing()
+            self._has_caught_up = True
             await source.wait_synced()
             self.synced.set()
             await asyncio.Event().wait()
         finally:
-            source.remove_handlers(handlers)
+            self._has_caught_up = False
+            source.remove_follower(self._follow)
 
     async def _drop_missing(self) -> None:
         """Drop what was deleted while this feed was not running."""
@@ -124,15 +125,18 @@ class SharedFeed(Generic[T]):
             if self._source.get(key) is None:
                 self._store.drop(key)
 
-    def _put(self, obj: Any) -> None:
-        shown = self._view(obj)
+    def _follow(self, key: ObjectKey, old: Any, new: Any) -> None:
+        store = self._store
+        if new is None:
+            store.drop(key, self._view(old))
+            return
+        shown = self._view(new)
         if shown is None:
-            self._store.drop(self._key(obj))
+            store.drop(key)
+        elif self._has_caught_up:
+            store.put_newer(key, shown)
         else:
-            self._store.put(shown)
-
-    def _drop(self, obj: Any) -> None:
-        self._store.drop(self._key(obj), self._view(obj))
+            store.put(shown)
 
 
 def view_of(scope: Scope) -> View[Any] | None:

@@ -10,6 +10,9 @@ JSON: Final = "application/json"
 WITH_STATUS: Final = "allot-with-status"
 """The header of an update that replaces the status as well, as a second update would. Kubernetes does not know it."""
 
+NOT_RUN: Final = 424
+"""The status code of a request that was not run because the one before it failed."""
+
 Query = Mapping[str, str]
 
 
@@ -70,3 +73,10 @@ class Transport(Protocol):
 
 class ClusterTransport:
     """The base of transports to the API server of the same cluster, which is one of ours."""
+
+    def in_order(self, count: int) -> Transport | None:
+        """A transport for the next `count` requests, which the server runs one after the other; None if it cannot.
+
+        They are sent together. After one that fails, the others are not run: they get `NOT_RUN`.
+        """
+        return None

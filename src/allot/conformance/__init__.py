@@ -2,7 +2,8 @@
 
     running     a run: an API server, or one that runs already; the driver; the checks
     under_test  the driver: a program that is started and killed, or a socket
-    kit         what checks use: registrations, published_slices, claims with allocations, the kubelet's calls
+    harness     what checks use: registrations, published_slices, claims with allocations, the kubelet's calls
+    registry    the list of all checks
     checks/     one function for each rule, with the place that demands it
     suite       runs them; results: outcomes, JUnit XML
 

@@ -20,7 +20,7 @@ DEVICE_CLASS: Final = "conformance"
 
 
 class ClaimUnderTest(NamedTuple):
-    """A claim that the kit has made."""
+    """A claim that the harness has made."""
 
     name: str
     uid: str

@@ -1,4 +1,4 @@
-"""How long the kit waits."""
+"""How long checks wait."""
 
 from __future__ import annotations
 

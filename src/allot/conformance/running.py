@@ -9,9 +9,9 @@ from pathlib import Path
 
 from allot.apiserver.running import ServerOptions, running_server
 from allot.client.connection import connect
-from allot.conformance.catalog import Check
-from allot.conformance.kit import FIRST, SECOND, Kit
+from allot.conformance.harness import FIRST, SECOND, Harness
 from allot.conformance.limits import Limits
+from allot.conformance.registry import Check
 from allot.conformance.results import CheckResult, Report
 from allot.conformance.suite import prepare_cluster, run_checks
 from allot.conformance.under_test import DriverProcess, DriverUnderTest, RunningDriver
@@ -48,7 +48,7 @@ async def api_server(options: RunOptions) -> AsyncIterator[Path]:
 
 
 async def run_conformance(
-    options: RunOptions, checks: Sequence[Check], tell: Callable[[CheckResult], None]
+    options: RunOptions, checks: Sequence[Check], on_result: Callable[[CheckResult], None]
 ) -> Report:
     """Start the driver, run the checks, and end the driver."""
     paths = NodePaths(options.directory / "kubelet")
@@ -70,7 +70,7 @@ async def run_conformance(
         driver: DriverUnderTest = RunningDriver()
         if options.command:
             driver = DriverProcess(options.command, values, options.directory / "driver.log")
-        kit = Kit(
+        harness = Harness(
             client,
             driver,
             paths,
@@ -82,6 +82,6 @@ async def run_conformance(
         )
         for instance in (FIRST, SECOND):
             stack.push_async_callback(driver.stop, instance)
-        await prepare_cluster(kit)
+        await prepare_cluster(harness)
         await driver.start(FIRST)
-        return await run_checks(kit, checks, tell)
+        return await run_checks(harness, checks, on_result)

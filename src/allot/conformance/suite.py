@@ -14,9 +14,9 @@ from allot.api.raw import RawObject
 from allot.client.apply import apply
 from allot.client.errors import ClientError
 from allot.client.resources import NODES
-from allot.conformance.catalog import Check, all_checks
 from allot.conformance.claims import DEVICE_CLASS, NAMESPACE
-from allot.conformance.kit import Kit
+from allot.conformance.harness import Harness
+from allot.conformance.registry import Check, all_checks
 from allot.conformance.results import (
     CheckFailedError,
     CheckResult,
@@ -53,7 +53,7 @@ def _matches(check: Check, patterns: Sequence[str]) -> bool:
     return any(pattern == group or fnmatch.fnmatch(check.name, pattern) for pattern in patterns)
 
 
-async def prepare_cluster(kit: Kit) -> None:
+async def prepare_cluster(harness: Harness) -> None:
     """Create what claims need: a node, a namespace with admin access and a device class."""
     admin = {"resource.kubernetes.io/admin-access": "true"}
     documents: list[dict[str, object]] = [
@@ -69,32 +69,34 @@ async def prepare_cluster(kit: Kit) -> None:
             "spec": {},
         },
     ]
-    if await kit.client.find(NODES, ObjectKey("", kit.node)) is None:
-        documents.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": kit.node}})
-    found: list[RawObject] = await apply(kit.client, documents)
+    if await harness.client.find(NODES, ObjectKey("", harness.node)) is None:
+        documents.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": harness.node}})
+    found: list[RawObject] = await apply(harness.client, documents)
     assert len(found) == len(documents)
 
 
 async def run_checks(
-    kit: Kit, checks: Sequence[Check], tell: Callable[[CheckResult], None] | None = None
+    harness: Harness,
+    checks: Sequence[Check],
+    on_result: Callable[[CheckResult], None] | None = None,
 ) -> Report:
     """Run the checks. The driver runs already; its cluster is prepared."""
     results = []
     for check in checks:
-        result = await _run_one(kit, check)
+        result = await _run_one(harness, check)
         results.append(result)
-        if tell is not None:
-            tell(result)
-    return Report(kit.driver_name, results)
+        if on_result is not None:
+            on_result(result)
+    return Report(harness.driver_name, results)
 
 
-async def _run_one(kit: Kit, check: Check) -> CheckResult:
-    started = kit.client.clock.now()
+async def _run_one(harness: Harness, check: Check) -> CheckResult:
+    started = harness.client.clock.now()
     outcome, message = Outcome.PASSED, ""
     broken = Outcome.FAILED if check.level is Level.MUST else Outcome.WARNING
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            await check.run(kit)
+            await check.run(harness)
     except CheckFailedError as error:
         outcome, message = broken, str(error)
     except CheckSkippedError as error:
@@ -105,9 +107,9 @@ async def _run_one(kit: Kit, check: Check) -> CheckResult:
         outcome, message = broken, f"not done within {CHECK_SECONDS:.0f} s"
     except ClientError as error:
         outcome, message = broken, f"the API server: {error}"
-    await kit.clean_up()
-    if kit.driver.can_restart and kit.problem():
-        await kit.driver.kill(kit.instance)
-        await kit.driver.start(kit.instance)
-    seconds = kit.client.clock.now() - started
+    await harness.clean_up()
+    if harness.driver.can_restart and harness.problem():
+        await harness.driver.kill(harness.instance)
+        await harness.driver.start(harness.instance)
+    seconds = harness.client.clock.now() - started
     return CheckResult(check.name, check.title, outcome, " ".join(message.split()), seconds)

@@ -1,4 +1,4 @@
-"""The driver under test: a program that the kit starts, kills and stops, or one that runs already."""
+"""The driver under test: a program that the suite starts, kills and stops, or one that runs already."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from allot.conformance.process_groups import GroupWatcher
+
 STOP_SECONDS: Final = 40.0
 """How long a driver may take to end: longer than the grace period of pods."""
-PLACEHOLDERS: Final = {
-    "kubeconfig": "the kubeconfig of the API server",
-    "node": "the name of the node",
-    "kubelet": "the kubelet's directory",
-    "registry": "the directory for registration sockets",
-    "plugins": "the directory of the drivers' own directories",
-    "cdi": "the directory for CDI specifications",
-    "instance": "the UID of the driver's pod: it changes when two instances run",
-}
 
 
 class DriverUnderTest(Protocol):
@@ -75,7 +69,7 @@ def filled_command(command: Sequence[str], values: Mapping[str, str]) -> list[st
 
 
 class DriverProcess:
-    """A driver as a program. Its output goes to a log file."""
+    """A driver as a program. Its output goes to a log file. It ends with this process, also if that is killed."""
 
     can_restart = True
 
@@ -85,12 +79,15 @@ class DriverProcess:
         self._values = values
         self._log = log
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._watchers: dict[str, GroupWatcher] = {}
 
     @property
     def can_run_twice(self) -> bool:
         return any("{instance}" in word for word in self._command)
 
     async def start(self, instance: str) -> None:
+        if instance in self._processes:
+            self._forget(instance)  # it ended by itself
         environment = {
             **os.environ,
             "NODE_NAME": self._values["node"],
@@ -98,7 +95,7 @@ class DriverProcess:
         }
         command = filled_command(self._command, {**self._values, "instance": instance})
         with self._log.open("ab") as output:
-            self._processes[instance] = subprocess.Popen(  # noqa: S603 - what the user asked for
+            process = subprocess.Popen(  # noqa: S603 - what the user asked for
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -106,6 +103,8 @@ class DriverProcess:
                 env=environment,
                 start_new_session=True,
             )
+        self._processes[instance] = process
+        self._watchers[instance] = GroupWatcher(process.pid)
 
     async def kill(self, instance: str) -> None:
         process = self._processes.get(instance)
@@ -114,7 +113,7 @@ class DriverProcess:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         await asyncio.to_thread(process.wait, STOP_SECONDS)
-        del self._processes[instance]
+        self._forget(instance)
 
     async def stop(self, instance: str) -> str:
         process = self._processes.get(instance)
@@ -126,10 +125,16 @@ class DriverProcess:
         except subprocess.TimeoutExpired:
             await self.kill(instance)
             return f"it still ran {STOP_SECONDS:.0f} s after SIGTERM"
-        del self._processes[instance]
+        self._forget(instance)
         if code not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
             return f"it ended with exit code {code} after SIGTERM"
         return ""
+
+    def _forget(self, instance: str) -> None:
+        """After it ended: end what it started and left."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._processes.pop(instance).pid, signal.SIGKILL)
+        self._watchers.pop(instance).release()
 
     def problem(self, instance: str) -> str:
         process = self._processes.get(instance)

@@ -88,7 +88,7 @@ class EphemeralVolumeController(QueueController[ObjectKey]):
             if known is None:
                 await self._create(pod, wanted)
             elif not is_owned_by(known, pod):
-                self._tell(pod, _not_owned(known, pod))
+                self._record_event(pod, _not_owned(known, pod))
 
     async def _create(self, pod: Pod, claim: RawObject) -> None:
         try:
@@ -96,10 +96,10 @@ class EphemeralVolumeController(QueueController[ObjectKey]):
         except ApiStatusError as error:
             if error.is_already_exists:
                 raise  # the informer will know whose it is
-            self._tell(pod, f"ephemeral volume: create PVC {claim.key}: {error}")
+            self._record_event(pod, f"ephemeral volume: create PVC {claim.key}: {error}")
             raise
 
-    def _tell(self, pod: Pod, message: str) -> None:
+    def _record_event(self, pod: Pod, message: str) -> None:
         reason = "FailedBinding"
         self._recorder.event(reference_to(PODS, pod), WARNING, reason, reason, message)
 

@@ -91,7 +91,7 @@ class HorizontalPodAutoscalerController(QueueController[ObjectKey]):
         target = await self._target(autoscaler)
         scale = None if target is None else await self._scale(target, autoscaler)
         if target is None or scale is None:
-            await self._tell_missing(autoscaler, now)
+            await self._report_missing_target(autoscaler, target, now)
             return
         await self._keep_bounds(autoscaler, target, scale, now)
 
@@ -115,7 +115,7 @@ class HorizontalPodAutoscalerController(QueueController[ObjectKey]):
         if decision.reason:
             await self._resize(target, scale, decision.replicas)
             text = f"New size: {decision.replicas}; reason: {decision.reason}"
-            self._tell(autoscaler, NORMAL, "SuccessfulRescale", text)
+            self._record_event(autoscaler, NORMAL, "SuccessfulRescale", text)
             status["lastScaleTime"] = written_time(now)
             able = able._replace(
                 reason="SucceededRescale",
@@ -142,23 +142,31 @@ class HorizontalPodAutoscalerController(QueueController[ObjectKey]):
             conditions = with_condition(
                 conditions, ConditionUpdate(ACTIVE, "False", reason, text), now
             )
-            self._tell(autoscaler, WARNING, reason, problem)
+            self._record_event(autoscaler, WARNING, reason, problem)
         await self._write(autoscaler, {**status, "conditions": list(conditions)})
 
-    async def _tell_missing(self, autoscaler: RawObject, now: datetime) -> None:
-        kind = autoscaler.get("spec", "scaleTargetRef", "kind", default="")
-        name = autoscaler.get("spec", "scaleTargetRef", "name", default="")
-        problem = f'{kind} "{name}" not found'
+    async def _report_missing_target(
+        self, autoscaler: RawObject, target: Resource[RawObject] | None, now: datetime
+    ) -> None:
+        reference = autoscaler.get("spec", "scaleTargetRef", default={})
+        if target is None:
+            version = GroupVersion.parse(reference.get("apiVersion") or "v1")
+            problem = (
+                f'no matches for kind "{reference.get("kind", "")}" in group "{version.group}"'
+            )
+        else:
+            plural = f"{target.plural}.{target.group}" if target.group else target.plural
+            problem = f'{plural} "{reference.get("name", "")}" not found'
         text = f"the HPA controller was unable to get the target's current scale: {problem}"
         condition = ConditionUpdate(ABLE, "False", "FailedGetScale", text)
         conditions = with_condition(conditions_of(autoscaler), condition, now)
-        self._tell(autoscaler, WARNING, "FailedGetScale", problem)
+        self._record_event(autoscaler, WARNING, "FailedGetScale", problem)
         await self._write(autoscaler, {"conditions": list(conditions)})
 
     async def _write(self, autoscaler: RawObject, status: dict[str, Any]) -> None:
         await write_status(self.client, HORIZONTAL_POD_AUTOSCALERS, autoscaler, status)
 
-    def _tell(self, autoscaler: RawObject, type_: str, reason: str, text: str) -> None:
+    def _record_event(self, autoscaler: RawObject, type_: str, reason: str, text: str) -> None:
         reference = reference_to(HORIZONTAL_POD_AUTOSCALERS, autoscaler)
         self._recorder.event(reference, type_, reason, reason, text)
 

@@ -138,9 +138,16 @@ class RootCaPublisher(NamespaceObjectController):
         data = {"ca.crt": self._certificates}
         if found is None:
             made = _named(CONFIG_MAPS, namespace, ROOT_CA, data=data)
-            about = {DESCRIPTION: "Certificates to verify the API server with, for pods."}
-            return made.with_value(about, "metadata", "annotations")
+            return made.with_value({DESCRIPTION: ROOT_CA_DESCRIPTION}, "metadata", "annotations")
         return found if found.get("data") == data else found.with_value(data, "data")
+
+
+ROOT_CA_DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+"""As in Kubernetes, for tools that compare."""
 
 
 def trusted_certificates(client: Client) -> str:

@@ -69,13 +69,13 @@ def disruption_patch(
 
 
 def _condition(pod: Pod, why: Disruption, today: datetime) -> dict[str, Any] | None:
-    said = {"type": DISRUPTION_TARGET, "status": "True", **why._asdict()}
+    condition = {"type": DISRUPTION_TARGET, "status": "True", **why._asdict()}
     conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
     known = next((found for found in conditions if found.get("type") == DISRUPTION_TARGET), {})
-    if known.items() >= said.items():
+    if known.items() >= condition.items():
         return None
     since = known.get("lastTransitionTime") if known.get("status") == "True" else None
-    return {**said, "lastTransitionTime": since or written_time(today)}
+    return {**condition, "lastTransitionTime": since or written_time(today)}
 
 
 async def disrupt(

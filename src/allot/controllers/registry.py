@@ -29,6 +29,7 @@ from allot.controllers.pod_garbage_collection import PodGarbageCollector
 from allot.controllers.pool_status import ResourcePoolStatusRequestController
 from allot.controllers.resource_claims import ResourceClaimController
 from allot.controllers.resource_quota import ResourceQuotaController
+from allot.controllers.service_cidrs import ServiceCidrController
 from allot.controllers.taint_eviction import TaintEvictionController
 from allot.controllers.ttl_after_finished import TtlAfterFinishedController
 from allot.controllers.volume_protection import (
@@ -78,6 +79,7 @@ _ENTRIES: Final = (
     ControllerEntry("horizontal-pod-autoscaler-controller", HorizontalPodAutoscalerController),
     ControllerEntry("disruption-controller", DisruptionController),
     ControllerEntry("clusterrole-aggregation-controller", ClusterRoleAggregationController),
+    ControllerEntry("service-cidr-controller", ServiceCidrController),
     ControllerEntry(
         "persistentvolume-binder-controller",
         PersistentVolumeController,

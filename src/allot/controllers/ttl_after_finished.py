@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.api.times import read_time
 from allot.client.errors import ApiStatusError
 from allot.client.options import DeleteOptions
 from allot.client.resources import JOBS
@@ -26,10 +25,7 @@ def expires_at(job: RawObject) -> datetime | None:
 
 
 def finished_at(job: RawObject) -> datetime | None:
-    for condition in job.get("status", "conditions", default=[]):
-        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return read_time(condition.get("lastTransitionTime"))
-    return None
+    return job.true_since("Complete") or job.true_since("Failed")
 
 
 class TtlAfterFinishedController(QueueController[ObjectKey]):

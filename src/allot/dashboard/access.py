@@ -62,7 +62,7 @@ class Access:
         if not self._is_own_host(host):
             return Refusal(421, f"this server is not {host[:100]}")
         origin = headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _host_of(origin) != host.lower():
             return Refusal(403, "requests from pages of other sites are refused")
         is_own = headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
         if not is_own and not _follows_link(headers):
@@ -84,6 +84,14 @@ def _follows_link(headers: Mapping[str, str]) -> bool:
     """Whether the user goes to this page, from wherever."""
     mode, destination = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
     return mode == "navigate" and destination == "document"
+
+
+def _host_of(origin: str) -> str | None:
+    """Host and port of an Origin; None if it is malformed."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _is_address(name: str) -> bool:

@@ -17,9 +17,9 @@ from allot.cel import (
     AttributeValue,
     CelCompileError,
     Origin,
+    cel_device,
     compile_derived,
     compile_selector,
-    prepare_device,
 )
 from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem
@@ -31,12 +31,12 @@ from allot.driver.loading import load_hardware, profiles
 from allot.public.arguments import manifests_of
 from allot.public.errors import ManifestError
 from allot.public.loading import objects_in
-from allot.questions.changes import AddObjects, Change, ChangeError, DrainNode
+from allot.questions.changes import AddObjects, Change, ChangeError
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import KINDS, ObservedCluster
 from allot.questions.pending import pending_pods
 from allot.questions.what_if import carried_out
-from allot.questions.written_changes import read_eviction, read_removal, read_scale, read_taint
+from allot.questions.written_changes import read_change
 from allot.scheduler.explain.effort import Effort, within
 from allot.scheduler.explain.explanation_text import claim_lines, pod_lines
 from allot.scheduler.explain.explanations import NodeExplanation
@@ -169,29 +169,19 @@ def what_if(
     if len(asked) > MAX_CHANGES:
         raise AnswerError(f"at most {MAX_CHANGES} changes")
     try:
-        changes = [read_change(each, namespace, number) for number, each in enumerate(asked)]
+        changes = [_asked_change(each, namespace, number) for number, each in enumerate(asked)]
         answer, model = carried_out(cluster, changes)
     except (ChangeError, HardwareError, ManifestError) as error:
         raise AnswerError(str(error)) from None
     return {"answer": answer, "floor": floor.changed_to(cluster.objects, model.objects)}
 
 
-def read_change(asked: AskedChange, namespace: str, number: int) -> Change:
+def _asked_change(asked: AskedChange, namespace: str, number: int) -> Change:
     """The change; `ChangeError`, `HardwareError` or `ManifestError`. Files of the server cannot be named."""
     value = asked.value.strip()
     match asked.kind:
         case "add":
             return _hardware(value, f"-new{number or ''}")
-        case "drain":
-            return DrainNode(f"drain {value}", value.removeprefix("node/"))
-        case "taint":
-            return read_taint(value)
-        case "scale":
-            return read_scale(value, namespace)
-        case "remove":
-            return read_removal(value, namespace)
-        case "evict":
-            return read_eviction(value, namespace)
         case "manifest":
             snapshot = objects_in(manifests_of([asked.value]), KINDS)
             found = tuple((kind, obj) for kind in KINDS for obj in snapshot.of(kind))
@@ -200,7 +190,7 @@ def read_change(asked: AskedChange, namespace: str, number: int) -> Change:
             names = ", ".join(f"{kind.kind.lower()}/{obj.metadata.name}" for kind, obj in found[:3])
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             return AddObjects(f"apply {names}{more}", found)
-    raise ChangeError(f"{asked.kind[:40]}: not a change")
+    return read_change(asked.kind, value, namespace)
 
 
 def _hardware(value: str, suffix: str) -> AddObjects:
@@ -234,11 +224,11 @@ def try_expression(
     for slice_ in cluster.objects.of(resources.RESOURCE_SLICES):
         spec = slice_.spec
         for device in spec.devices or ():
-            number = floor.number_of(DeviceId(spec.driver, spec.pool.name, device.name))
+            number = floor.number_of(spec.device_id(device))
             if number is None:
                 continue  # of an older generation
             outcome = program.evaluate(
-                prepare_device(
+                cel_device(
                     spec.driver,
                     device.name,
                     device.attributes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +9,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client import resources
 from allot.client.resources import Resource
+from allot.lru_cache import LRUCache
 
 MAX_CLAIMS: Final = 5_000
 MAX_ENTRIES: Final = 200
@@ -29,7 +29,7 @@ class ClaimLog:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._entries: OrderedDict[ObjectKey, list[Noticed]] = OrderedDict()
+        self._entries: LRUCache[ObjectKey, tuple[Noticed, ...]] = LRUCache(MAX_CLAIMS)
 
     def changed(self, resource: Resource[Any], old: Any, new: Any) -> None:
         """An object has changed. Claims that existed before are not noticed as created."""
@@ -37,17 +37,12 @@ class ClaimLog:
             return
         now = self._clock()
         found = [Noticed(now, what, detail) for what, detail in _differences(old, new)]
-        if not found:
-            return
-        known = self._entries.setdefault(old.key, [])
-        known += found
-        del known[:-MAX_ENTRIES]
-        self._entries.move_to_end(old.key)
-        if len(self._entries) > MAX_CLAIMS:
-            self._entries.popitem(last=False)
+        if found:
+            known = self._entries.get(old.key) or ()
+            self._entries.put(old.key, (*known, *found)[-MAX_ENTRIES:])
 
     def of(self, claim: ObjectKey) -> Sequence[Noticed]:
-        return tuple(self._entries.get(claim, ()))
+        return self._entries.get(claim) or ()
 
 
 def _differences(old: ResourceClaim, new: ResourceClaim | None) -> Iterator[tuple[str, str]]:

@@ -83,7 +83,7 @@ class ClusterSource(ABC):
     async def events_about(self, kind: str, namespace: str, name: str) -> Sequence[RawObject]:
         """The events about an object; none if they may not be read."""
 
-    async def _tell_all(self, objects: Snapshot) -> None:
+    async def _deliver_all(self, objects: Snapshot) -> None:
         """Call the handlers for all objects; other tasks run in between."""
         for resource in KINDS:
             known = objects.of(resource)
@@ -104,7 +104,7 @@ class FixedCluster(ClusterSource):
         return self._cluster.now.timestamp()
 
     async def start(self) -> None:
-        await self._tell_all(self.objects)
+        await self._deliver_all(self.objects)
 
     async def stop(self) -> None:
         return
@@ -147,7 +147,7 @@ class LiveSource(ClusterSource):
         """
         if not self._has_told_past:
             self._has_told_past = True
-            await self._tell_past()
+            await self._replay_past()
         await self._live.start()
         async with asyncio.timeout(SYNC_SECONDS):
             await self._live.wait_synced()
@@ -155,24 +155,24 @@ class LiveSource(ClusterSource):
             self._changed(resource, obj, None)  # deleted since
         self._past = {}
 
-    async def _tell_past(self) -> None:
+    async def _replay_past(self) -> None:
         past = await read_past(self._client, time.time())
         if past is None:
             return
         self._past_time = past.begins
         try:
             for resource, obj in past.objects:
-                self._tell_past_change(resource, resource.codec.key(obj), obj)
+                self._replay_past_change(resource, resource.codec.key(obj), obj)
             await self.on_moment()
             for at, changes in groupby(past.changes, key=lambda change: change.at):
                 self._past_time = at
                 for change in changes:
-                    self._tell_past_change(change.resource, change.key, change.object)
+                    self._replay_past_change(change.resource, change.key, change.object)
                 await self.on_moment()
         finally:
             self._past_time = None
 
-    def _tell_past_change(self, resource: Resource[Any], key: ObjectKey, obj: Any) -> None:
+    def _replay_past_change(self, resource: Resource[Any], key: ObjectKey, obj: Any) -> None:
         old = self._past.pop((resource, key), None)
         if obj is not None:
             self._past[resource, key] = obj

@@ -160,14 +160,14 @@ class Dashboard:
         elif change:
             self.history.record(change, now)
         if change or nodes:
-            told = {
+            update = {
                 "at": now,
                 "pools": change.pools,
                 "gone": change.gone,
                 "cells": change.cells,
                 "nodes": list(nodes.items()),
             }
-            self.viewers.send("change", told)
+            self.viewers.send("change", update)
 
     async def _ping(self) -> None:
         while True:
@@ -292,10 +292,7 @@ class Dashboard:
 
 
 def _facts(node: Any) -> NodeFacts:
-    ready = any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in node.get("status", "conditions", default=())
-    )
+    ready = node.has_condition("Ready")
     has_conditions = bool(node.get("status", "conditions", default=()))
     cordoned = bool(node.get("spec", "unschedulable", default=False))
     return NodeFacts(node.metadata.name, ready or not has_conditions, cordoned)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from datetime import datetime
 from statistics import median
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ from allot.allocation.pools import PoolId
 from allot.api.claims import AllocationResult
 from allot.api.core import Pod
 from allot.api.slices import ResourceSlice
-from allot.api.times import read_time
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.questions.device_usage import DeviceUsage
@@ -88,7 +86,7 @@ class FigureCounter:
             created = new.metadata.creation_timestamp
             if created is not None:
                 now = self._clock()
-                at = _scheduled_at(new)
+                at = new.true_since("PodScheduled")
                 until = at.timestamp() if at is not None else now
                 self._waits.append((now, max(0.0, until - created.timestamp())))
 
@@ -123,13 +121,6 @@ def cause_of(pod: Pod) -> str:
         if condition.get("type") == "PodScheduled" and condition.get("message"):
             return short_message(str(condition["message"]))
     return NOT_TRIED
-
-
-def _scheduled_at(pod: Pod) -> datetime | None:
-    for condition in pod.get("status", "conditions", default=None) or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            return read_time(condition.get("lastTransitionTime"))
-    return None
 
 
 def _allocation(claim: Any) -> AllocationResult | None:

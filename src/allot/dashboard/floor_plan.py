@@ -46,7 +46,7 @@ class Cell(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of each claim its name, and the pods that it is reserved for."""
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PlacedDevice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What stays of a device: its number and name, where and what it is."""
 
     number: int
@@ -67,7 +67,7 @@ class PoolPlan(msgspec.Struct, frozen=True):
     driver: str
     pool: str
     node: str
-    places: tuple[Place, ...]
+    places: tuple[PlacedDevice, ...]
     cells: tuple[Cell, ...]
 
 
@@ -89,7 +89,7 @@ class _Known(NamedTuple):
     """A pool as it was computed last."""
 
     plan: PoolPlan
-    published: tuple[Place, ...]
+    published: tuple[PlacedDevice, ...]
     slices: tuple[ResourceSlice, ...]
 
 
@@ -180,9 +180,6 @@ class FloorPlan:
     def number_of(self, device: DeviceId) -> int | None:
         return self._numbers.get(device)
 
-    def id_of(self, number: int) -> DeviceId:
-        return self._ids[number]
-
     def row(self, device: DeviceId) -> DeviceRow | None:
         """The device as `allot devices` shows it."""
         pool = PoolId(device.driver, device.pool)
@@ -206,7 +203,7 @@ class FloorPlan:
         if not has_same_slices:
             self._on_slices(pool, slices)
         devices = self._live.devices(pool)
-        published: tuple[Place, ...] = ()
+        published: tuple[PlacedDevice, ...] = ()
         cells: list[Cell] = []
         if devices is not None:
             if known is not None and has_same_slices:
@@ -219,7 +216,7 @@ class FloorPlan:
         names = {place.name for place in published}
         unpublished = tuple(self._live.unpublished_rows(pool, names))
         places = published + tuple(
-            Place(self._number(row.id), row.device, "", "", "", 100) for row in unpublished
+            PlacedDevice(self._number(row.id), row.device, "", "", "", 100) for row in unpublished
         )
         cells += map(_row_cell, unpublished)
         if not places:
@@ -231,16 +228,16 @@ class FloorPlan:
 
     def _places(
         self, pool: PoolId, devices: PoolDevices, slices: Iterable[ResourceSlice]
-    ) -> tuple[Place, ...]:
+    ) -> tuple[PlacedDevice, ...]:
         weights = _Weights(slices)
         has_one_node = bool(_common_node(devices))
-        places: list[Place] = []
+        places: list[PlacedDevice] = []
         for counted in devices.counted:
             device = counted.device
             group, weight = weights.of(device)
             node = "" if has_one_node else devices.node_of(counted)
-            number = self._number(DeviceId(pool.driver, pool.pool, device.name))
-            places.append(Place(number, device.name, model_of(device), node, group, weight))
+            number = self._number(pool.device_id(device.name))
+            places.append(PlacedDevice(number, device.name, model_of(device), node, group, weight))
         return tuple(places)
 
     def _number(self, device: DeviceId) -> int:

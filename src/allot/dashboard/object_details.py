@@ -218,10 +218,10 @@ def pod_detail(objects: Snapshot, key: ObjectKey, events: Iterable[RawObject]) -
     pod = objects.get(resources.PODS, key)
     if pod is None:
         return None
-    told = claim_statuses(pod)
+    statuses = claim_statuses(pod)
     claims = []
     for entry in claim_entries(pod):
-        name = entry.claim_name or told.get(entry.name) or ""
+        name = entry.claim_name or statuses.get(entry.name) or ""
         claim = objects.get(resources.RESOURCE_CLAIMS, ObjectKey(key.namespace, name))
         claims.append(
             {

@@ -33,7 +33,7 @@ class RecordedCluster(FixedCluster):
         recording = self._recording
         objects = recording.snapshot_at(recording.begins)
         self._replace_objects(objects)
-        await self._tell_all(objects)
+        await self._deliver_all(objects)
         await self.on_moment()
         length = (recording.ends - recording.begins).total_seconds()
         step = max(MIN_STEP_SECONDS, length / MAX_STEPS)

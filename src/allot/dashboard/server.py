@@ -6,30 +6,37 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 import uvicorn
-from starlette.datastructures import MutableHeaders
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from allot.api.identities import DeviceId, ObjectKey
-from allot.dashboard.access import COOKIE_SECONDS, SECURITY_HEADERS, TOKEN_PARAMETER, Access
+from allot.dashboard.access import COOKIE_SECONDS, TOKEN_PARAMETER, Access
 from allot.dashboard.answers import AskedChange
 from allot.dashboard.children import AnswerError, encode
 from allot.dashboard.dashboard import Dashboard
+from allot.dashboard.http_messages import (
+    EVENTS,
+    HTML,
+    JSON,
+    BodyError,
+    ClientDisconnectedError,
+    Receive,
+    Request,
+    Response,
+    Send,
+    StreamedResponse,
+)
 from allot.dashboard.viewers import TooManyViewersError
 
 log = logging.getLogger(__name__)
 
 MAX_BODY: Final = 1024 * 1024
 STREAM_END_SECONDS: Final = 1
-JSON: Final = "application/json"
+_FILES: Final = "/static/"
 _STATIC: Final = files("allot.dashboard") / "static"
 _TYPES: Final = {
     "html": "text/html",
@@ -42,17 +49,9 @@ _NOT_SIGNED_IN: Final = """<!doctype html>
 <script src="/static/follow_link.js"></script></head>
 <body><h1>This page needs its token</h1>
 <p>Open the address that allot printed when it started: it ends with <code>?token=…</code>.</p></body></html>
-"""
+""".encode()
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class BodyError(Exception):
-    """The body of a request is not read."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 class WhatIfBody(msgspec.Struct):
@@ -77,26 +76,22 @@ class DashboardServer:
         self._starting: asyncio.Task[None] | None = None
         self._is_stopping = asyncio.Event()
         self._static = _static_files()
-        self._router = Router(
-            [
-                _get("/", self._index),
-                _get("/static/{path:path}", self._file),
-                _get("/api/device", self._device),
-                _get("/api/claim", self._claim),
-                _get("/api/pod", self._pod),
-                _get("/api/objects", self._objects),
-                _get("/api/pending", self._pending),
-                _get("/api/explain", self._explain),
-                _get("/api/choices", self._choices),
-                _get("/api/history", self._history),
-                _get("/api/history/floor", self._floor_at),
-                _get("/api/stream", self._stream),
-                Route("/api/what-if", self._what_if, methods=["POST"]),
-                Route("/api/expression", self._expression, methods=["POST"]),
-            ],
-            default=_problem(404, "no such page"),
-            redirect_slashes=False,
-        )
+        self._handlers: Mapping[str, tuple[str, Handler]] = {
+            "/": ("GET", self._index),
+            _FILES: ("GET", self._file),
+            "/api/device": ("GET", self._device),
+            "/api/claim": ("GET", self._claim),
+            "/api/pod": ("GET", self._pod),
+            "/api/objects": ("GET", self._objects),
+            "/api/pending": ("GET", self._pending),
+            "/api/explain": ("GET", self._explain),
+            "/api/choices": ("GET", self._choices),
+            "/api/history": ("GET", self._history),
+            "/api/history/floor": ("GET", self._floor_at),
+            "/api/stream": ("GET", self._stream),
+            "/api/what-if": ("POST", self._what_if),
+            "/api/expression": ("POST", self._expression),
+        }
         config = uvicorn.Config(
             self,
             lifespan="off",
@@ -134,20 +129,36 @@ class DashboardServer:
 
     # --- every request ---
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
-        answer: ASGIApp | None = self._refusal(request)
-        if answer is None and request.url.path.startswith("/api/"):
-            answer = await self._unreadable()
         try:
-            await (answer or self._answered)(scope, receive, _with_security_headers(send))
-        except ClientDisconnect:
+            response = await self._response(request)
+            await response.send(send)
+        except ClientDisconnectedError:
             log.debug("the page was closed")
 
+    async def _response(self, request: Request) -> Response:
+        try:
+            response = self._refusal(request)
+            if response is None and request.path.startswith("/api/"):
+                response = await self._unreadable()
+            return response or await self._answer(request)
+        except AnswerError as error:
+            return _problem(422, str(error))
+        except msgspec.DecodeError as error:
+            return _problem(400, f"the request is not understood: {error}")
+        except BodyError as error:
+            return _problem(error.status, str(error))
+        except ClientDisconnectedError:
+            raise
+        except Exception:
+            log.exception("%s %s", request.method, request.path)
+            return _problem(500, "internal error; see the log of allot")
+
     def _refusal(self, request: Request) -> Response | None:
-        path, token = request.url.path, request.query_params.get(TOKEN_PARAMETER)
+        path, token = request.path, request.query.get(TOKEN_PARAMETER)
         misdirected = self._access.misdirected(request.headers)
         if path == "/" and token is not None and misdirected is None:
             return self._sign_in(token)
@@ -155,22 +166,17 @@ class DashboardServer:
         if refusal is None:
             return None
         if refusal.status == 401 and path == "/":
-            return Response(_NOT_SIGNED_IN, 401, media_type="text/html")
+            return Response(_NOT_SIGNED_IN, HTML, 401)
         return _problem(refusal.status, refusal.reason)
 
     def _sign_in(self, token: str) -> Response:
         if not self._access.is_token(token):
-            return Response(_NOT_SIGNED_IN, 401, media_type="text/html")
-        response = Response(status_code=303, headers={"Location": "/"})
-        response.set_cookie(
-            self._access.cookie,
-            self._access.token,
-            httponly=True,
-            samesite="strict",
-            max_age=COOKIE_SECONDS,
-            path="/",
+            return Response(_NOT_SIGNED_IN, HTML, 401)
+        cookie = (
+            f"{self._access.cookie}={self._access.token}; HttpOnly; Max-Age={COOKIE_SECONDS};"
+            " Path=/; SameSite=strict"
         )
-        return response
+        return Response(b"", status=303, headers={"Location": "/", "Set-Cookie": cookie})
 
     async def _unreadable(self) -> Response | None:
         """The answer if the cluster cannot be read."""
@@ -182,22 +188,15 @@ class DashboardServer:
             return _problem(502, f"the cluster cannot be read: {error or 'timeout'}")
         return None
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._router(scope, receive, send)
-            return
-        except AnswerError as error:
-            problem = _problem(422, str(error))
-        except msgspec.DecodeError as error:
-            problem = _problem(400, f"the request is not understood: {error}")
-        except BodyError as error:
-            problem = _problem(error.status, str(error))
-        except ClientDisconnect:
-            raise
-        except Exception:
-            log.exception("%s %s", scope["method"], scope["path"])
-            problem = _problem(500, "internal error; see the log of allot")
-        await problem(scope, receive, send)
+    async def _answer(self, request: Request) -> Response:
+        path = _FILES if request.path.startswith(_FILES) else request.path
+        if path not in self._handlers:
+            return _problem(404, "no such page")
+        method, handler = self._handlers[path]
+        allowed = ("GET", "HEAD") if method == "GET" else (method,)
+        if request.method not in allowed:
+            return _problem(405, f"only {method} is possible", {"Allow": ", ".join(allowed)})
+        return await handler(request)
 
     # --- the page ---
 
@@ -205,26 +204,22 @@ class DashboardServer:
         return self._serve("index.html")
 
     async def _file(self, request: Request) -> Response:
-        return self._serve(request.path_params["path"])
+        return self._serve(request.path.removeprefix(_FILES))
 
     def _serve(self, path: str) -> Response:
         body = self._static.get(path)
         if body is None:
             return _problem(404, "no such file")
         kind = _TYPES[path.rpartition(".")[2]]
-        return Response(
-            body,
-            media_type=f"{kind}; charset=utf-8",
-            headers={"Cache-Control": "no-cache"},
-        )
+        return Response(body, f"{kind}; charset=utf-8", headers={"Cache-Control": "no-cache"})
 
-    async def _stream(self, _request: Request) -> Response:
-        return _ChangeStream(self._dashboard, self._is_stopping)
+    async def _stream(self, request: Request) -> Response:
+        return _ChangeStream(request, self._dashboard, self._is_stopping)
 
     # --- JSON ---
 
     async def _device(self, request: Request) -> Response:
-        query = request.query_params
+        query = request.query
         device = DeviceId(query.get("driver", ""), query.get("pool", ""), query.get("device", ""))
         return _json(self._dashboard.device(device))
 
@@ -235,7 +230,7 @@ class DashboardServer:
         return _json(await self._dashboard.pod(_key(request)))
 
     async def _objects(self, request: Request) -> Response:
-        query = request.query_params
+        query = request.query
         page = query.get("page", "0")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
         kind = "claims" if query.get("kind") == "claims" else "pods"
@@ -246,7 +241,7 @@ class DashboardServer:
         return _json(await self._dashboard.pending())
 
     async def _explain(self, request: Request) -> Response:
-        kind = "claim" if request.query_params.get("kind") == "claim" else "pod"
+        kind = "claim" if request.query.get("kind") == "claim" else "pod"
         return _json(await self._dashboard.explain(kind, _key(request)))
 
     async def _choices(self, request: Request) -> Response:
@@ -257,40 +252,38 @@ class DashboardServer:
 
     async def _floor_at(self, request: Request) -> Response:
         try:
-            at = float(request.query_params.get("at", ""))
+            at = float(request.query.get("at", ""))
         except ValueError:
             return _problem(400, "at: expected seconds since the epoch")
         return _json(self._dashboard.floor_at(at))
 
     async def _what_if(self, request: Request) -> Response:
-        body = msgspec.json.decode(await _body(request), type=WhatIfBody)
+        body = msgspec.json.decode(await request.body(JSON, MAX_BODY), type=WhatIfBody)
         return _json(await self._dashboard.what_if(body.changes))
 
     async def _expression(self, request: Request) -> Response:
-        body = msgspec.json.decode(await _body(request), type=ExpressionBody)
+        body = msgspec.json.decode(await request.body(JSON, MAX_BODY), type=ExpressionBody)
         found = await self._dashboard.try_expression(body.expression, is_derived=body.is_derived)
         return _json(found)
 
 
-class _ChangeStream(Response):
+class _ChangeStream(StreamedResponse):
     """Server-sent events for one page, until it is closed or the server stops."""
 
-    def __init__(self, dashboard: Dashboard, is_stopping: asyncio.Event) -> None:
-        super().__init__(media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
-        del self.headers["content-length"]
+    def __init__(self, request: Request, dashboard: Dashboard, is_stopping: asyncio.Event) -> None:
+        super().__init__(EVENTS, {"X-Accel-Buffering": "no"})
+        self._request = request
         self._dashboard = dashboard
         self._is_stopping = is_stopping
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send(self, send: Send) -> None:
         try:
             with self._dashboard.viewers.viewer() as viewer:
-                await send(
-                    {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-                )
+                await self.begin(send)
                 tasks = {
-                    asyncio.ensure_future(_send_all(viewer.messages(), send)),
+                    asyncio.ensure_future(self._send_all(viewer.messages(), send)),
                     asyncio.ensure_future(self._is_stopping.wait()),
-                    asyncio.ensure_future(_closed(receive)),
+                    asyncio.ensure_future(self._request.disconnected()),
                 }
                 try:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -298,47 +291,13 @@ class _ChangeStream(Response):
                     for task in tasks:
                         task.cancel()
                     await asyncio.gather(*tasks, return_exceptions=True)
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await self.end(send)
         except TooManyViewersError:
-            await _problem(503, "too many pages are open")(scope, receive, send)
+            await _problem(503, "too many pages are open").send(send)
 
-
-async def _send_all(messages: AsyncIterator[bytes], send: Send) -> None:
-    async for data in messages:
-        await send({"type": "http.response.body", "body": data, "more_body": True})
-
-
-async def _closed(receive: Receive) -> None:
-    """Wait until the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _with_security_headers(send: Send) -> Send:
-    async def guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=message["headers"])
-            for name, value in SECURITY_HEADERS.items():
-                headers[name] = value
-            headers.setdefault("Cache-Control", "no-store")
-        await send(message)
-
-    return guarded
-
-
-def _get(path: str, handler: Handler) -> Route:
-    return Route(path, handler, methods=["GET"])
-
-
-async def _body(request: Request) -> bytes:
-    if request.headers.get("Content-Type", "").partition(";")[0].strip() != JSON:
-        raise BodyError(415, f"the body must be {JSON}")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise BodyError(413, f"the body has more than {MAX_BODY} bytes")
-    return bytes(body)
+    async def _send_all(self, messages: AsyncIterator[bytes], send: Send) -> None:
+        async for data in messages:
+            await self.send_piece(send, data)
 
 
 def _static_files() -> dict[str, bytes]:
@@ -357,16 +316,14 @@ def _static_files() -> dict[str, bytes]:
 
 
 def _key(request: Request) -> ObjectKey:
-    return ObjectKey(
-        request.query_params.get("namespace", ""), request.query_params.get("name", "")
-    )
+    return ObjectKey(request.query.get("namespace", ""), request.query.get("name", ""))
 
 
 def _json(body: bytes | None) -> Response:
     if body is None:
         return _problem(404, "it does not exist, or is not readable")
-    return Response(body, media_type=JSON)
+    return Response(body, JSON)
 
 
-def _problem(status: int, reason: str) -> Response:
-    return Response(encode({"error": reason}), status, media_type=JSON)
+def _problem(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encode({"error": reason}), JSON, status, headers)

@@ -22,7 +22,6 @@ from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.defaults import default_claim_spec
 from allot.api.meta import ObjectMeta
 from allot.api.quantity import QuantityError, quantity_from_json
-from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.driver.errors import HardwareError
 from allot.driver.expansion import (
@@ -44,10 +43,11 @@ from allot.driver.placeholders import PlaceholderError, filled
 from allot.driver.pool_checks import check_pool
 from allot.validation.cel_checker import CelChecker
 from allot.validation.context import Context
-from allot.validation.core_objects import validate_node
 from allot.validation.device_class import validate_class
 from allot.validation.fields import FieldPath
 from allot.validation.metadata import validate_metadata
+from allot.validation.nodes import validate_taints
+from allot.validation.parts import parts
 from allot.validation.resource_claim import validate_claim_spec
 
 
@@ -220,8 +220,8 @@ def _check_node(node: HardwareNode, features: NodeFeatures, place: str) -> None:
     metadata = ObjectMeta(name=node.name, labels=labels, annotations=annotations)
     for error in validate_metadata(metadata, namespaced=False):
         raise ExpansionError(f"{place}.{str(error.path).removeprefix('metadata.')}", error.message)
-    for error in validate_node(RawObject({"spec": {"taints": taints}})):
-        raise ExpansionError(f"{place}.{str(error.path).removeprefix('spec.')}", error.message)
+    for error in validate_taints(parts({"taints": taints}, "taints"), FieldPath("taints")):
+        raise ExpansionError(f"{place}.{error.path}", error.message)
 
 
 def _filled(value: Any, placeholders: dict[str, int | str], place: str) -> Any:

@@ -203,7 +203,7 @@ _README: Final = """\
 A DRA driver. It needs `pip install 'allot[drivers]'`.
 
 - `@MODULE@.py`: the driver. Replace `devices`, `prepare` and `unprepare`.
-- `test_@MODULE@.py`: `pytest` runs the driver through allot's conformance kit, without hardware or a cluster.
+- `test_@MODULE@.py`: `pytest` runs the driver through allot's conformance suite, without hardware or a cluster.
 - `manifests.yaml`: a device class, and a pod that uses a device.
 - `node.yaml`: a simulated node.
 - `deployment.yaml`: the driver as a DaemonSet, with the rights that it needs.

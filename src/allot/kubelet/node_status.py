@@ -40,13 +40,6 @@ def is_offline(node: Node) -> bool:
     return node.metadata.annotations.get(OFFLINE) == "true"
 
 
-def is_ready(node: Node) -> bool:
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in node.get("status", "conditions", default=())
-    )
-
-
 def address_of(node: Node) -> str:
     """The internal IP address; empty if it has none."""
     for address in node.get("status", "addresses", default=()):
@@ -165,7 +158,7 @@ def missing_labels(node: Node) -> dict[str, str]:
 
 def taints_to_keep(node: Node) -> list[dict[str, Any]] | None:
     """The taints without outdated ones; None if nothing changes."""
-    if not is_ready(node):
+    if not node.has_condition("Ready"):
         return None
     kept = [taint for taint in node.taints if taint.get("key") not in STALE_TAINTS]
     return kept if len(kept) < len(node.taints) else None

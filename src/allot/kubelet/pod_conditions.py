@@ -28,7 +28,7 @@ class PodProgress(NamedTuple):
     """Readiness gates of the pod that are not true."""
 
 
-class _Said(NamedTuple):
+class _PodCondition(NamedTuple):
     type: str
     status: str
     reason: str = ""
@@ -40,14 +40,14 @@ def conditions_after(
 ) -> list[dict[str, Any]]:
     """All conditions of the pod. Unchanged ones keep their times."""
     found = {condition.get("type", ""): dict(condition) for condition in before}
-    for said in _said(progress):
-        known = found.get(said.type)
-        condition = _condition(said, generation)
-        if known is not None and _says(known) == _says(condition):
+    for entry in _pod_conditions(progress):
+        known = found.get(entry.type)
+        condition = _condition(entry, generation)
+        if known is not None and _compared(known) == _compared(condition):
             continue
-        same_status = known is not None and known.get("status") == said.status
+        same_status = known is not None and known.get("status") == entry.status
         since = known.get("lastTransitionTime") if known is not None and same_status else None
-        found[said.type] = condition | {"lastTransitionTime": since or now}
+        found[entry.type] = condition | {"lastTransitionTime": since or now}
     return list(found.values())
 
 
@@ -59,56 +59,56 @@ def unmet_gates(
     return tuple(gate for gate in wanted if gate not in true)
 
 
-def _said(progress: PodProgress) -> tuple[_Said, ...]:
+def _pod_conditions(progress: PodProgress) -> tuple[_PodCondition, ...]:
     return (
-        _Said(CAN_START, _status(progress.has_sandbox)),
+        _PodCondition(CAN_START, _status(progress.has_sandbox)),
         _initialized(progress),
         _ready(progress),
         _containers_ready(progress),
-        _Said(SCHEDULED, "True"),
+        _PodCondition(SCHEDULED, "True"),
     )
 
 
-def _initialized(progress: PodProgress) -> _Said:
+def _initialized(progress: PodProgress) -> _PodCondition:
     if progress.phase == SUCCEEDED:
-        return _Said(INITIALIZED, "True", "PodCompleted")
+        return _PodCondition(INITIALIZED, "True", "PodCompleted")
     if progress.uninitialized:
         message = f"containers with incomplete status: [{' '.join(progress.uninitialized)}]"
-        return _Said(INITIALIZED, "False", "ContainersNotInitialized", message)
-    return _Said(INITIALIZED, "True")
+        return _PodCondition(INITIALIZED, "False", "ContainersNotInitialized", message)
+    return _PodCondition(INITIALIZED, "True")
 
 
-def _containers_ready(progress: PodProgress) -> _Said:
+def _containers_ready(progress: PodProgress) -> _PodCondition:
     if progress.phase == SUCCEEDED:
-        return _Said(CONTAINERS_READY, "False", "PodCompleted")
+        return _PodCondition(CONTAINERS_READY, "False", "PodCompleted")
     if progress.phase == FAILED:
-        return _Said(CONTAINERS_READY, "False", "PodFailed")
+        return _PodCondition(CONTAINERS_READY, "False", "PodFailed")
     if progress.unready:
         message = f"containers with unready status: [{' '.join(progress.unready)}]"
-        return _Said(CONTAINERS_READY, "False", "ContainersNotReady", message)
-    return _Said(CONTAINERS_READY, "True")
+        return _PodCondition(CONTAINERS_READY, "False", "ContainersNotReady", message)
+    return _PodCondition(CONTAINERS_READY, "True")
 
 
-def _ready(progress: PodProgress) -> _Said:
+def _ready(progress: PodProgress) -> _PodCondition:
     containers = _containers_ready(progress)
     if containers.status == "True" and progress.unmet_gates:
         message = "; ".join(f'"{gate}" is not true' for gate in progress.unmet_gates)
-        return _Said(READY, "False", "ReadinessGatesNotReady", message)
+        return _PodCondition(READY, "False", "ReadinessGatesNotReady", message)
     return containers._replace(type=READY)
 
 
-def _condition(said: _Said, generation: int) -> dict[str, Any]:
-    condition: dict[str, Any] = {"type": said.type, "status": said.status, "lastProbeTime": None}
-    if said.reason:
-        condition["reason"] = said.reason
-    if said.message:
-        condition["message"] = said.message
+def _condition(entry: _PodCondition, generation: int) -> dict[str, Any]:
+    condition: dict[str, Any] = {"type": entry.type, "status": entry.status, "lastProbeTime": None}
+    if entry.reason:
+        condition["reason"] = entry.reason
+    if entry.message:
+        condition["message"] = entry.message
     if generation:
         condition["observedGeneration"] = generation
     return condition
 
 
-def _says(condition: Mapping[str, Any]) -> tuple[Any, ...]:
+def _compared(condition: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(
         condition.get(name) or "" for name in ("status", "reason", "message", "observedGeneration")
     )

@@ -72,10 +72,7 @@ NOTHING: Final = PodDecision()
 def has_begun(pod: Pod) -> bool:
     """Whether the pod was started: its claims have been checked then."""
     status = pod.get("status", default={})
-    if any(
-        condition.get("type") == CAN_START and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
-    ):
+    if pod.has_condition(CAN_START):
         return True
     return any(
         containers.has_run(container)

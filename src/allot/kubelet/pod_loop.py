@@ -117,7 +117,7 @@ class PodLoop:
         self._follow(new)
         was_deleted = old.metadata.deletion_timestamp is not None
         if new.metadata.deletion_timestamp is not None and not was_deleted:
-            self._tell(new, killing_events(new.get("status", default={})))
+            self._record_container_events(new, killing_events(new.get("status", default={})))
 
     def _forget(self, key: ObjectKey) -> None:
         self._waiting_since.pop(key, None)
@@ -181,7 +181,7 @@ class PodLoop:
             before = pod.get("status", default={})
             pod = await self._client.update_status(PODS, pod.with_value(wanted, "status"))
             self._metrics.status_written(before, wanted)
-            self._tell(pod, container_events(before, wanted))
+            self._record_container_events(pod, container_events(before, wanted))
             if wanted.get("phase") != before.get("phase"):
                 log.info("pod %s: %s on node %s", key, wanted.get("phase"), pod.node_name)
         self._queue.add(key)
@@ -272,7 +272,7 @@ class PodLoop:
     def _warn(self, pod: Pod, reason: str, note: str) -> None:
         self._recorder_of(pod).event(reference_to(PODS, pod), WARNING, reason, "Starting", note)
 
-    def _tell(self, pod: Pod, events: Iterable[ContainerEvent]) -> None:
+    def _record_container_events(self, pod: Pod, events: Iterable[ContainerEvent]) -> None:
         recorder, about = self._recorder_of(pod), reference_to(PODS, pod)
         for (field, name), reason, note in events:
             path = f"spec.{field}{{{name}}}"

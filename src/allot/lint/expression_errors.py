@@ -9,14 +9,14 @@ from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.expressions import FoundExpression, expression_issues, expressions_in
 from allot.lint.findings import Problem
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 from allot.validation.derived_attributes import TOTAL_TOO_COMPLEX
 from allot.validation.expressions import COST_LIMIT, TOO_COMPLEX
 from allot.validation.fields import FieldError
 
 
 def expression_problems(
-    subject: Subject, error: FieldError, errors: list[FieldError], gates: FeatureGates
+    subject: LintSubject, error: FieldError, errors: list[FieldError], gates: FeatureGates
 ) -> list[Problem] | None:
     """What a field error says about expressions; None if it is about something else."""
     path = str(error.path)
@@ -42,14 +42,14 @@ def expression_problems(
     return None
 
 
-def _cost_message(subject: Subject, path: str, gates: FeatureGates) -> str:
+def _cost_message(subject: LintSubject, path: str, gates: FeatureGates) -> str:
     text = subject.manifest.value_at(subject.written_path(path))
     expression = FoundExpression(path, str(text or ""), "derivedAttributes[" in path)
     program = compiled(expression, gates)
     return (program and cost_problem(program)) or TOO_COMPLEX
 
 
-def _total_message(subject: Subject, gates: FeatureGates) -> str:
+def _total_message(subject: LintSubject, gates: FeatureGates) -> str:
     derived = [each for each in expressions_in(subject.manifest.data) if each.is_derived]
     programs = [program for each in derived if (program := compiled(each, gates)) is not None]
     total = sum(program.max_cost for program in programs)

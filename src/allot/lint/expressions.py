@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from allot.apiserver.yaml_documents import Place
+from allot.apiserver.yaml_documents import YamlLocation
 from allot.lint.manifests import Manifest
 
 MAX_LINES_SEARCHED: Final = 500
@@ -35,7 +35,7 @@ def expression_issues(detail: str) -> list[ExpressionIssue]:
 
 def point_at(
     manifest: Manifest, path: str, expression: str, issue: ExpressionIssue
-) -> tuple[Place, str]:
+) -> tuple[YamlLocation, str]:
     """Where in the file the problem is, and the line there with a caret under it.
 
     Where the file writes the expression differently (escaped or folded), the expression's own line
@@ -49,7 +49,7 @@ def point_at(
         start = line.find(shown) if shown.strip() else -1
         if start >= 0:
             column = start + issue.column
-            return Place(number, column), _snippet(line, column)
+            return YamlLocation(number, column), _snippet(line, column)
     return place, _snippet(shown, issue.column)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from allot.allocation.attributes import AttributeSet, attribute_set
 from allot.allocation.devices import PoolDevice, PoolId
+from allot.allocation.taints import PoolTaintRules
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.identities import ObjectKey
@@ -24,7 +25,7 @@ from allot.cel import (
     compile_selector,
 )
 from allot.cel.device import split_name
-from allot.lint.subjects import DEFAULT_NAMESPACE, Alternative, Subject
+from allot.lint.subjects import DEFAULT_NAMESPACE, Alternative, LintSubject
 
 Values = tuple[tuple[PoolDevice, AttributeSet], ...]
 """Devices and their values of an attribute."""
@@ -89,7 +90,7 @@ class KnownObjects:
             case DeviceTaintRule():
                 self._taint_rules[name] = obj
 
-    def add_subjects(self, subjects: Iterable[Subject]) -> None:
+    def add_subjects(self, subjects: Iterable[LintSubject]) -> None:
         for subject in subjects:
             manifest = subject.manifest
             if subject.object is not None:
@@ -101,7 +102,7 @@ class KnownObjects:
                     str(key): str(value) for key, value in (labels or {}).items()
                 }
 
-    def add_references(self, subjects: Iterable[Subject]) -> None:
+    def add_references(self, subjects: Iterable[LintSubject]) -> None:
         """Adds objects that satisfy references and are not checked otherwise."""
         for subject in subjects:
             if isinstance(subject.object, DeviceClass | ResourceClaim | ResourceClaimTemplate):
@@ -109,19 +110,38 @@ class KnownObjects:
 
     # --- devices ---
 
+    @property
+    def slices(self) -> Mapping[str, ResourceSlice]:
+        """By name; slices without one have a number."""
+        return self._slices
+
+    def slices_of_pool(self, slice_: ResourceSlice) -> tuple[ResourceSlice, ...]:
+        """The slices of the same pool, of its newest generation."""
+        return self._slices_by_pool.get(_pool_of(slice_), ())
+
+    @cached_property
+    def _slices_by_pool(self) -> Mapping[PoolId, tuple[ResourceSlice, ...]]:
+        by_pool: dict[PoolId, list[ResourceSlice]] = {}
+        for slice_ in self._slices.values():
+            by_pool.setdefault(_pool_of(slice_), []).append(slice_)
+        newest = {
+            pool: max(each.spec.pool.generation for each in slices)
+            for pool, slices in by_pool.items()
+        }
+        return {
+            pool: tuple(each for each in slices if each.spec.pool.generation == newest[pool])
+            for pool, slices in by_pool.items()
+        }
+
     @cached_property
     def devices(self) -> tuple[PoolDevice, ...]:
         """The devices of all pools, of their newest generation."""
-        newest: dict[PoolId, int] = {}
-        for slice_ in self._slices.values():
-            pool = PoolId(slice_.spec.driver, slice_.spec.pool.name)
-            newest[pool] = max(newest.get(pool, 0), slice_.spec.pool.generation)
-        rules = tuple(self._taint_rules.values())
+        rules = self._taint_rules.values()
+        rules_by_pool = {pool: PoolTaintRules(rules, *pool) for pool in self._slices_by_pool}
         return tuple(
-            PoolDevice(slice_, device, rules)
-            for slice_ in self._slices.values()
-            if slice_.spec.pool.generation
-            == newest[PoolId(slice_.spec.driver, slice_.spec.pool.name)]
+            PoolDevice(slice_, device, rules_by_pool[pool])
+            for pool, slices in self._slices_by_pool.items()
+            for slice_ in slices
             for device in slice_.spec.devices or ()
         )
 
@@ -256,3 +276,7 @@ def published_attribute(device: PoolDevice, attribute: str) -> AttributeSet | No
         domain, _, identifier = attribute.rpartition("/")
         own = attributes.get(identifier) if domain == device.id.driver else None
     return attribute_set(own) if own is not None else None
+
+
+def _pool_of(slice_: ResourceSlice) -> PoolId:
+    return PoolId(slice_.spec.driver, slice_.spec.pool.name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from allot.apiserver.yaml_documents import Place
+from allot.apiserver.yaml_documents import YamlLocation
 from allot.driver.hardware import Hardware
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
@@ -17,9 +17,10 @@ from allot.lint.hardware import check_hardware, is_hardware, published_objects
 from allot.lint.known_objects import KnownObjects
 from allot.lint.manifests import Manifest, Unreadable
 from allot.lint.rules import CHECKS
+from allot.lint.rules.satisfiability import unsatisfiable_claim
 from allot.lint.scopes import KnownByScope
 from allot.lint.server import server_problems
-from allot.lint.subjects import Subject, subject_of
+from allot.lint.subjects import LintSubject, subject_of
 from allot.lint.suppression import is_suppressed
 from allot.lint.target import TargetCluster, target_problems
 
@@ -105,32 +106,34 @@ class Linter:
             return []
         return [] if is_suppressed(finding, manifest.lines) else [finding]
 
-    def _problems(self, subject: Subject, known: KnownObjects) -> list[Problem] | None:
+    def _problems(self, subject: LintSubject, known: KnownObjects) -> list[Problem] | None:
         """The problems of one object; None if objects of its kind are not checked."""
         answers = server_problems(subject, known, self._gates)
         if answers is None:
             return None
-        said = [*_duplicates(subject), *answers]
-        refused = {problem.path for problem in said}
+        problems = [*_duplicates(subject), *answers]
+        refused = {problem.path for problem in problems}
         for check in CHECKS:
             for problem in check(subject, known, self._gates):
                 # Already reported by the API server or another rule.
                 if problem.path not in refused:
-                    said.append(problem)
+                    problems.append(problem)
                     refused.add(problem.path)
+        if not problems:
+            problems += unsatisfiable_claim(subject, known, self._gates)
         if self._target is TargetCluster.KUBERNETES_1_38:
-            said += target_problems(subject, known, self._gates)
-        return [problem for problem in said if problem.rule.id not in self._ignored]
+            problems += target_problems(subject, known, self._gates)
+        return [problem for problem in problems if problem.rule.id not in self._ignored]
 
 
-def _duplicates(subject: Subject) -> Iterator[Problem]:
+def _duplicates(subject: LintSubject) -> Iterator[Problem]:
     for path, _ in subject.manifest.duplicates:
         yield Problem(
             rules.DUPLICATE_FIELD, path, "this key occurs twice here; only the last one counts"
         )
 
 
-def _finding(subject: Subject, problem: Problem) -> Finding:
+def _finding(subject: LintSubject, problem: Problem) -> Finding:
     manifest = subject.manifest
     path = subject.written_path(problem.path)
     snippet = ""
@@ -152,7 +155,7 @@ def _finding(subject: Subject, problem: Problem) -> Finding:
     )
 
 
-def _place(manifest: Manifest, problem: Problem, path: str) -> Place:
+def _place(manifest: Manifest, problem: Problem, path: str) -> YamlLocation:
     if problem.rule is rules.DUPLICATE_FIELD:
         return next(place for where, place in manifest.duplicates if where == problem.path)
     return manifest.locate(path)

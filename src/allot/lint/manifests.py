@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.apiserver.yaml_documents import Document, Place, YamlError, parse_documents
+from allot.apiserver.yaml_documents import YamlDocument, YamlError, YamlLocation, parse_documents
 
 MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
 """The API server's limit for one request. A list of objects may be larger."""
@@ -25,9 +25,9 @@ class Manifest:
     source: str
     data: dict[str, Any]
     body: bytes
-    place: Place
+    place: YamlLocation
     lines: Sequence[str] = ()  # of the whole file
-    duplicates: tuple[tuple[str, Place], ...] = ()
+    duplicates: tuple[tuple[str, YamlLocation], ...] = ()
     scope: str = ""
     """The directory, relative to the one that was searched; empty for files named on the command line."""
 
@@ -64,7 +64,7 @@ class Manifest:
                 return None
         return value
 
-    def locate(self, path: str) -> Place:
+    def locate(self, path: str) -> YamlLocation:
         """The position of a field, or of the nearest enclosing one that exists."""
         place = self.place
         for part in path_parts(path):
@@ -130,8 +130,8 @@ def _json_manifests(source: str, text: str) -> Iterator[Manifest | Unreadable]:
         return
     # Large lists are read without positions: messages about them have no line.
     small = len(body) <= MAX_OBJECT_SIZE
-    place, duplicates = _json_places(text) if small else (Place(), [])
-    document = Document(data, place, duplicates)
+    place, duplicates = _json_places(text) if small else (YamlLocation(), [])
+    document = YamlDocument(data, place, duplicates)
     yield from _objects(source, document, len(body), text.splitlines())
 
 
@@ -146,13 +146,13 @@ def _json_error(source: str, body: bytes, error: Exception) -> Unreadable:
     return Unreadable(source, line, column, f"JSON: {text[:1].lower()}{text[1:]}")
 
 
-def _json_places(text: str) -> tuple[Place, list[tuple[str, Place]]]:
+def _json_places(text: str) -> tuple[YamlLocation, list[tuple[str, YamlLocation]]]:
     """Lines for messages. Almost all JSON is YAML too; where it is not, messages have no line."""
     try:
         document = next(parse_documents(text), None)
     except YamlError:
-        return Place(), []
-    return (document.place, document.duplicates) if document else (Place(), [])
+        return YamlLocation(), []
+    return (document.place, document.duplicates) if document else (YamlLocation(), [])
 
 
 # --- YAML ---
@@ -192,7 +192,7 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
     yield line, text[start:]
 
 
-def _shift(document: Document, lines: int) -> None:
+def _shift(document: YamlDocument, lines: int) -> None:
     if not lines:
         return
     pending = [document.place, *(place for _, place in document.duplicates)]
@@ -216,7 +216,7 @@ def _too_large(size: int) -> str:
 
 
 def _objects(
-    source: str, document: Document, size: int, lines: Sequence[str]
+    source: str, document: YamlDocument, size: int, lines: Sequence[str]
 ) -> Iterator[Manifest | Unreadable]:
     data, place = document.value, document.place
     if not isinstance(data, dict):
@@ -234,18 +234,18 @@ def _objects(
 
 
 def _list_items(
-    source: str, document: Document, items: list[Any], lines: Sequence[str]
+    source: str, document: YamlDocument, items: list[Any], lines: Sequence[str]
 ) -> Iterator[Manifest | Unreadable]:
     kind = str(document.value["kind"]).removesuffix("List")
-    places = document.place.items.get("items", Place()).items
+    places = document.place.items.get("items", YamlLocation()).items
     for index, item in enumerate(items):
-        place = places.get(index, Place())
+        place = places.get(index, YamlLocation())
         if not isinstance(item, dict):
             yield Unreadable(source, place.line, place.column, f"items[{index}] is not an object")
             continue
         # The items of a typed list need not repeat what they are.
-        said = {"apiVersion": document.value.get("apiVersion"), "kind": kind} if kind else {}
-        data = said | item
+        type_meta = {"apiVersion": document.value.get("apiVersion"), "kind": kind} if kind else {}
+        data = type_meta | item
         prefix = f"items[{index}]."
         duplicates = tuple(
             (path.removeprefix(prefix), where)

@@ -99,7 +99,7 @@ OLD_VERSION: Final = Rule(
 ADMIN_NAMESPACE: Final = Rule(
     "admin-namespace",
     _W,
-    "adminAccess in a namespace that is not among the objects",
+    "adminAccess in a namespace without the label that allows it, or that is not among the objects",
     "Admin access is refused unless the namespace has the label "
     "`resource.kubernetes.io/admin-access: true`. Give lint the Namespace, or read the cluster.",
 )
@@ -229,6 +229,32 @@ NOT_ENOUGH_DEVICES: Final = Rule(
     "All devices of a claim must be usable on one node, and a request never gets a device twice. "
     "Lower the count or widen the selectors.",
 )
+UNSATISFIABLE_CLAIM: Final = Rule(
+    "unsatisfiable-claim",
+    _W,
+    "the requests of the claim cannot be satisfied together on any node",
+    "Decided by the allocator with all devices free and untainted, if no other rule finds a problem in the claim. The message names "
+    "the requests and constraints that exclude each other. Change one of them.",
+)
+POOL_CONTRADICTION: Final = Rule(
+    "pool-contradiction",
+    _W,
+    "slices of one pool contradict each other",
+    "The allocator refuses the whole pool, and the status of the pool says why. Number of slices, names of devices and "
+    "counter sets must agree in all slices of a generation.",
+)
+COUNTER_AMOUNT: Final = Rule(
+    "counter-amount",
+    _W,
+    "a device consumes more of a counter than its counter set has",
+    "Such a device is never allocated. Raise the counter, or lower what the device consumes.",
+)
+UNKNOWN_DRIVER: Final = Rule(
+    "unknown-driver",
+    _W,
+    "no slice is of the driver that a selector or a configuration names, and another one is called almost the same",
+    "The selector accepts no device, or the configuration is for none. Correct the name.",
+)
 UNKNOWN_TAINT: Final = Rule(
     "unknown-taint",
     _W,
@@ -331,6 +357,10 @@ RULES: Final[Mapping[str, Rule]] = {
         CONSTRAINT_ATTRIBUTE,
         CONSTRAINT_VALUES,
         NOT_ENOUGH_DEVICES,
+        UNSATISFIABLE_CLAIM,
+        POOL_CONTRADICTION,
+        COUNTER_AMOUNT,
+        UNKNOWN_DRIVER,
         UNKNOWN_TAINT,
         CAPACITY_NAME,
         CAPACITY_REQUEST,

@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from allot.lint.known_objects import KnownObjects
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 
 class KnownByScope:
     """The known objects of each directory."""
 
-    def __init__(self, subjects: Iterable[Subject], new_known: Callable[[], KnownObjects]) -> None:
+    def __init__(
+        self, subjects: Iterable[LintSubject], new_known: Callable[[], KnownObjects]
+    ) -> None:
         self._subjects = tuple(subjects)
         self._new_known = new_known
         self._known: dict[str, KnownObjects] = {}
@@ -32,7 +34,7 @@ class KnownByScope:
             kind for kind, scopes in scopes_by_kind.items() if len(scopes - {""}) == 1
         }
 
-    def of(self, subject: Subject) -> KnownObjects:
+    def of(self, subject: LintSubject) -> KnownObjects:
         scope = subject.manifest.scope
         known = self._known.get(scope)
         if known is None:
@@ -47,7 +49,7 @@ class KnownByScope:
         known.add_subjects(visible)
         return known
 
-    def _counts(self, subject: Subject, scope: str) -> bool:
+    def _counts(self, subject: LintSubject, scope: str) -> bool:
         theirs = subject.manifest.scope
         return (
             not theirs

@@ -11,7 +11,7 @@ from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersionKind
 from allot.api.kinds import Kind
 from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
-from allot.api.scheme import KINDS, UnknownKindError, decode_object, lookup
+from allot.api.scheme import KINDS, UnknownKindError, decode_object, is_typed_group, lookup
 from allot.api.strictness import strict_issues
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.apiserver.kinds.resources import find_kind
@@ -31,7 +31,7 @@ from allot.lint.fixes import Fix, ReplaceValue
 from allot.lint.known_objects import KnownObjects
 from allot.lint.qualified_names import qualified_names
 from allot.lint.spelling import did_you_mean, one_of, only_typo
-from allot.lint.subjects import NOW, POD_SPECS, Subject, pod_body
+from allot.lint.subjects import NOW, POD_SPECS, LintSubject, pod_body
 from allot.lint.unknown_fields import unknown_field_problems
 from allot.validation.cel_checker import CelChecker
 from allot.validation.fields import ErrorType, FieldError
@@ -42,7 +42,7 @@ _EXPRESSIONS: Final = CelChecker()
 
 
 def server_problems(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem] | None:
     """The problems of one object; None if objects of its kind are not checked."""
     manifest, gvk = subject.manifest, subject.gvk
@@ -53,7 +53,7 @@ def server_problems(
         )
         return iter([problem])
     path = POD_SPECS.get((gvk.group, gvk.kind))
-    if gvk.group == GROUP:
+    if is_typed_group(gvk.group):
         return _until_undecodable(_typed_problems(subject, known, gates))
     if path is not None:
         return _until_undecodable(_pod_problems(subject, path))
@@ -82,7 +82,7 @@ def _unknown_kind(gvk: GroupVersionKind) -> str:
 
 
 def _typed_problems(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     gvk, body = subject.gvk, subject.manifest.body
     kind, version = lookup(gvk)
@@ -92,7 +92,7 @@ def _typed_problems(
             moved.add(problem.path.rpartition(".")[0])
         yield problem
     sent = decode_object(body, gvk, NOW)
-    request = write_request(subject, known, gates)
+    request = write_request(subject, gates)
     pipeline = _pipeline(gvk)
     for problem in _outcome(subject, known, pipeline.create(_as_new(sent), request), gates):
         # A moved field is also missing at its new place, which is already reported.
@@ -101,8 +101,7 @@ def _typed_problems(
     yield from _status_problems(subject, known, sent, kind, request)
 
 
-def write_request(subject: Subject, known: KnownObjects, gates: FeatureGates) -> WriteRequest:
-    labels = known.namespace_labels.get(subject.namespace)
+def write_request(subject: LintSubject, gates: FeatureGates) -> WriteRequest:
     return WriteRequest(
         gates=gates,
         version=subject.gvk.version,
@@ -110,26 +109,24 @@ def write_request(subject: Subject, known: KnownObjects, gates: FeatureGates) ->
         now=NOW,
         new_name_suffix=lambda: "xxxxx",
         caller=Caller("lint", {}, lambda _: True),
-        # Without the namespace object, assume that it allows admin access.
-        namespace_labels={ADMIN_ACCESS_LABEL: "true"} if labels is None else labels,
+        # Whether the namespace allows admin access is a rule of its own: `admin_namespace`.
+        namespace_labels={ADMIN_ACCESS_LABEL: "true"},
     )
 
 
-def create_outcome(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Outcome | None:
+def create_outcome(subject: LintSubject, gates: FeatureGates) -> Outcome | None:
     """The outcome of creating the object; None if it cannot be decoded."""
     if subject.object is None:
         return None
-    request = write_request(subject, known, gates)
+    request = write_request(subject, gates)
     return _pipeline(subject.gvk).create(_as_new(subject.object), request)
 
 
-def prepared_object(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Any:
+def prepared_object(subject: LintSubject, gates: FeatureGates) -> Any:
     """The object as it would be stored: without fields whose gate is off."""
     resource = find_kind(subject.gvk)
     assert resource is not None
-    return resource.strategy.prepare_create(
-        _as_new(subject.object), write_request(subject, known, gates)
-    )
+    return resource.strategy.prepare_create(_as_new(subject.object), write_request(subject, gates))
 
 
 def _pipeline(gvk: GroupVersionKind) -> WritePipeline:
@@ -144,7 +141,7 @@ def _as_new(sent: Any) -> Any:
 
 
 def _status_problems(
-    subject: Subject, known: KnownObjects, sent: Any, kind: Kind, request: WriteRequest
+    subject: LintSubject, known: KnownObjects, sent: Any, kind: Kind, request: WriteRequest
 ) -> Iterator[Problem]:
     """Validates the status in a dump as if it were written now."""
     if not kind.has_status or not subject.manifest.data.get("status"):
@@ -163,7 +160,7 @@ def _status_problems(
 
 
 def _outcome(
-    subject: Subject, known: KnownObjects, outcome: Outcome, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, outcome: Outcome, gates: FeatureGates
 ) -> Iterator[Problem]:
     match outcome:
         case Accepted(_, warnings):
@@ -177,7 +174,7 @@ def _outcome(
 
 
 def field_problems(
-    subject: Subject, known: KnownObjects, errors: list[FieldError], gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, errors: list[FieldError], gates: FeatureGates
 ) -> Iterator[Problem]:
     """One problem per error; for an expression, one per problem in it."""
     for error in errors:
@@ -200,7 +197,7 @@ def _is_bare_attribute(error: FieldError) -> bool:
     return is_attribute and "/" not in str(error.value or "/") and " slash" in error.detail
 
 
-def _reference(subject: Subject, path: str, error: FieldError) -> tuple[str, Fix | None]:
+def _reference(subject: LintSubject, path: str, error: FieldError) -> tuple[str, Fix | None]:
     """What a constraint or configuration can name instead, and a fix if it is a typo."""
     if NOT_A_REQUEST not in error.detail or subject.claim is None:
         return "", None
@@ -214,7 +211,7 @@ def _reference(subject: Subject, path: str, error: FieldError) -> tuple[str, Fix
 # --- pods and what creates them ---
 
 
-def _pod_problems(subject: Subject, path: tuple[str, ...]) -> Iterator[Problem]:
+def _pod_problems(subject: LintSubject, path: tuple[str, ...]) -> Iterator[Problem]:
     """The DRA parts of a pod spec, wherever in the object it is."""
     body = pod_body(subject.manifest, path)
     prefix = ".".join(path)

@@ -22,8 +22,8 @@ from allot.api.core import PodParts, PodSpec
 from allot.api.decoding import DecodeError, decode
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.quantity import Quantity
-from allot.api.resource import ALL, GROUP
-from allot.api.scheme import UnknownKindError, decode_object
+from allot.api.resource import ALL
+from allot.api.scheme import UnknownKindError, decode_object, is_typed_group
 from allot.api.slices import ResourceSlice
 from allot.lint.manifests import Manifest, Unreadable, path_parts
 
@@ -115,7 +115,7 @@ class PodView(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LintSubject:
     """One object that lint checks. `object` is None if it cannot be decoded."""
 
     manifest: Manifest
@@ -151,19 +151,19 @@ def _dotted(part: str) -> str:
     return f"[{part}]" if "." in part or "/" in part else f".{part}"
 
 
-def subject_of(manifest: Manifest) -> Subject:
+def subject_of(manifest: Manifest) -> LintSubject:
     """The manifest, with the parts of it that can be decoded."""
     gvk = GroupVersionKind(*GroupVersion.parse(manifest.api_version), manifest.kind)
-    if gvk.group == GROUP:
+    if is_typed_group(gvk.group):
         return _typed(manifest, gvk)
     path = POD_SPECS.get((gvk.group, gvk.kind))
     if path is None:
-        return Subject(manifest, gvk)
+        return LintSubject(manifest, gvk)
     try:
         spec = decode(pod_body(manifest, path), PodParts, "v1").spec
     except DecodeError:
-        return Subject(manifest, gvk)
-    return Subject(manifest, gvk, pod=PodView(spec, ".".join(path)))
+        return LintSubject(manifest, gvk)
+    return LintSubject(manifest, gvk, pod=PodView(spec, ".".join(path)))
 
 
 def pod_body(manifest: Manifest, path: tuple[str, ...]) -> bytes:
@@ -174,19 +174,19 @@ def pod_body(manifest: Manifest, path: tuple[str, ...]) -> bytes:
     return msgspec.json.encode({"spec": spec if isinstance(spec, dict) else {}})
 
 
-def _typed(manifest: Manifest, gvk: GroupVersionKind) -> Subject:
+def _typed(manifest: Manifest, gvk: GroupVersionKind) -> LintSubject:
     try:
         obj = decode_object(manifest.body, gvk, NOW)
     except (DecodeError, UnknownKindError):
-        return Subject(manifest, gvk)
+        return LintSubject(manifest, gvk)
     match obj:
         case ResourceClaim():
             claim = ClaimView(obj.spec.devices, "spec.devices")
         case ResourceClaimTemplate():
             claim = ClaimView(obj.spec.spec.devices, "spec.spec.devices")
         case _:
-            return Subject(manifest, gvk, obj)
-    return Subject(manifest, gvk, obj, claim)
+            return LintSubject(manifest, gvk, obj)
+    return LintSubject(manifest, gvk, obj, claim)
 
 
 def slices_among(manifests: Iterable[Manifest | Unreadable]) -> Iterator[ResourceSlice]:

@@ -19,7 +19,7 @@ from allot.lint.expressions import expressions_in
 from allot.lint.findings import Problem
 from allot.lint.known_objects import KnownObjects
 from allot.lint.server import create_outcome, field_problems, prepared_object
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 from allot.validation.kubernetes_warnings import kubernetes_warnings
 
 
@@ -34,13 +34,13 @@ NAME: Final = "Kubernetes v1.38"
 
 
 def target_problems(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """The problems that the object has in v1.38 and not with `gates`."""
     reported: set[str] = set()
     for problem in (
         *_refusals(subject, known, gates),
-        *_drops(subject, known, gates),
+        *_drops(subject, gates),
         *_device_names(subject, gates),
         *_skipped_alternatives(subject, known),
         *_differences(subject),
@@ -50,30 +50,30 @@ def target_problems(
             yield problem
 
 
-def _refusals(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
-    there = create_outcome(subject, known, features.KUBERNETES_DEFAULTS)
+def _refusals(subject: LintSubject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+    there = create_outcome(subject, features.KUBERNETES_DEFAULTS)
     if not isinstance(there, Rejected):
         return
-    here = create_outcome(subject, known, gates)
+    here = create_outcome(subject, gates)
     errors = here.errors if isinstance(here, Rejected) else ()
-    said = {(str(error.path), error.message) for error in errors}
-    new = [error for error in there.errors if (str(error.path), error.message) not in said]
+    reported = {(str(error.path), error.message) for error in errors}
+    new = [error for error in there.errors if (str(error.path), error.message) not in reported]
     for problem in field_problems(subject, known, new, features.KUBERNETES_DEFAULTS):
         message = f"{NAME} refuses it: {problem.message}"
         yield problem._replace(rule=rules.TARGET_REFUSES, message=message, fix=None)
 
 
-def _drops(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def _drops(subject: LintSubject, gates: FeatureGates) -> Iterator[Problem]:
     if subject.object is None:
         return
-    here = prepared_object(subject, known, gates)
-    there = prepared_object(subject, known, features.KUBERNETES_DEFAULTS)
+    here = prepared_object(subject, gates)
+    there = prepared_object(subject, features.KUBERNETES_DEFAULTS)
     for path in _lost(_plain(here), _plain(there), ""):
         message = f"{NAME} drops this field: its feature gate is off there by default"
         yield Problem(rules.TARGET_DROPS, path, message)
 
 
-def _differences(subject: Subject) -> Iterator[Problem]:
+def _differences(subject: LintSubject) -> Iterator[Problem]:
     for warning in kubernetes_warnings(subject.object):
         yield Problem(
             rules.TARGET_DIFFERS, str(warning.path), f"{warning.text} (rule {warning.rule})"
@@ -102,7 +102,7 @@ def _lost(ours: Any, theirs: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def _device_names(subject: Subject, gates: FeatureGates) -> Iterator[Problem]:
+def _device_names(subject: LintSubject, gates: FeatureGates) -> Iterator[Problem]:
     """Uses of `device.name`, which only allot's expressions have."""
     if subject.object is None:
         return
@@ -117,7 +117,7 @@ def _device_names(subject: Subject, gates: FeatureGates) -> Iterator[Problem]:
             )
 
 
-def _skipped_alternatives(subject: Subject, known: KnownObjects) -> Iterator[Problem]:
+def _skipped_alternatives(subject: LintSubject, known: KnownObjects) -> Iterator[Problem]:
     """Alternatives that allot skips, where v1.38 stops; with the classes that are known."""
     if subject.claim is None or not known.knows_all(DeviceClass):
         return

@@ -13,7 +13,7 @@ from allot.lint import rule_table as rules
 from allot.lint.findings import Problem
 from allot.lint.fixes import MoveUnder, MoveUp, RenameKey
 from allot.lint.spelling import did_you_mean, only_typo
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 _EXACTLY: Final = "exactly"
 _BASIC: Final = "basic"
@@ -21,7 +21,9 @@ _EXACT_FIELDS: Final = frozenset(fields_of(ExactDeviceRequest))
 _DEVICE_FIELDS: Final = frozenset(fields_of(Device))
 
 
-def unknown_field_problems(subject: Subject, issues: Iterable[StrictIssue]) -> Iterator[Problem]:
+def unknown_field_problems(
+    subject: LintSubject, issues: Iterable[StrictIssue]
+) -> Iterator[Problem]:
     """One problem for each unknown field; duplicate fields are reported elsewhere."""
     unknown = [issue for issue in issues if issue.problem == "unknown"]
     moved_in: dict[str, list[str]] = {}
@@ -45,7 +47,7 @@ def _moved_under_exactly(issue: StrictIssue, parent: str, name: str) -> bool:
     return _EXACTLY in issue.known and parent.endswith("]") and name in _EXACT_FIELDS
 
 
-def _moved_down(subject: Subject, parent: str, name: str, names: list[str]) -> Problem:
+def _moved_down(subject: LintSubject, parent: str, name: str, names: list[str]) -> Problem:
     request = subject.manifest.value_at(parent)
     is_free = isinstance(request, dict) and not request.keys() & {_EXACTLY, "firstAvailable"}
     fix = MoveUnder(parent, tuple(names), _EXACTLY) if is_free and name == names[0] else None
@@ -53,7 +55,7 @@ def _moved_down(subject: Subject, parent: str, name: str, names: list[str]) -> P
     return Problem(rules.MOVED_FIELD, f"{parent}.{name}", f"{where}: write exactly.{name}", fix)
 
 
-def _moved_up(subject: Subject, parent: str) -> Problem:
+def _moved_up(subject: LintSubject, parent: str) -> Problem:
     device = subject.manifest.value_at(parent)
     inner = device.get(_BASIC) if isinstance(device, dict) else None
     is_free = isinstance(inner, dict) and not inner.keys() & device.keys()
@@ -65,7 +67,7 @@ def _moved_up(subject: Subject, parent: str) -> Problem:
     return Problem(rules.MOVED_FIELD, f"{parent}.{_BASIC}", message, fix)
 
 
-def _not_yet_there(subject: Subject, path: str) -> Problem:
+def _not_yet_there(subject: LintSubject, path: str) -> Problem:
     message = (
         f"{subject.gvk.group_version} has no `exactly`: write apiVersion resource.k8s.io/v1, or the "
         "fields of `exactly` in the request itself"
@@ -73,7 +75,7 @@ def _not_yet_there(subject: Subject, path: str) -> Problem:
     return Problem(rules.MOVED_FIELD, path, message)
 
 
-def _unknown(subject: Subject, issue: StrictIssue, parent: str, name: str) -> Problem:
+def _unknown(subject: LintSubject, issue: StrictIssue, parent: str, name: str) -> Problem:
     present = subject.manifest.value_at(parent) if parent else subject.manifest.data
     free = [field for field in issue.known if not isinstance(present, dict) or field not in present]
     meant = only_typo(name, free)

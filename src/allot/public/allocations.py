@@ -26,9 +26,9 @@ from allot.allocation import (
     explain,
     proposals,
 )
-from allot.api.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from allot.api.claims import AllocationResult, DeviceRequestAllocationResult
 from allot.api.decoding import to_builtin
-from allot.api.identities import DeviceId, ObjectKey
+from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
 
 MAX_STEPS: Final = 100_000
@@ -86,7 +86,7 @@ class Allocation:
     @property
     def claims(self) -> tuple[str, ...]:
         """As `namespace/name`, in the order in which they were given."""
-        return tuple(str(key_of(claim)) for claim in self._problem.claims)
+        return tuple(str(claim.key) for claim in self._problem.claims)
 
     @property
     def fits(self) -> bool:
@@ -172,15 +172,11 @@ class Allocation:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def key_of(claim: ResourceClaim) -> ObjectKey:
-    return ObjectKey(claim.metadata.namespace, claim.metadata.name)
-
-
 def _allocated_device(claim: str, result: DeviceRequestAllocationResult) -> AllocatedDevice:
     return AllocatedDevice(
         claim,
         result.request,
-        DeviceId(result.driver, result.pool, result.device),
+        result.device_id,
         result.share_id or "",
         MappingProxyType(dict(result.consumed_capacity)),
     )

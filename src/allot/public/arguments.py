@@ -13,7 +13,7 @@ from allot.api.similar_names import did_you_mean, similar_names
 from allot.client import resources
 from allot.client.resources import RESOURCES, Resource
 from allot.lint.manifests import Manifest, parse_manifests
-from allot.public.errors import NotFoundError
+from allot.public.errors import NotFoundError, TargetError
 from allot.public.loading import DEFAULT_NAMESPACE, objects_in
 from allot.public.manifest_files import readable
 
@@ -54,10 +54,11 @@ def decoded_claim(manifest: Mapping[str, Any]) -> ResourceClaim | ResourceClaimT
 
 
 def read_target(text: str) -> tuple[str, ObjectKey]:
+    """The kind and the key in `pod/NAME`, `pod/NAMESPACE/NAME` and the like; `TargetError` if it is something else."""
     kind, _, name = text.partition("/")
     word = _WORDS.get(kind.lower())
     if word is None or not name:
-        raise ValueError(f"{text!r}: expected pod/NAME or claim/NAME, such as pod/default/train")
+        raise TargetError(text)
     return word, key_named(name)
 
 

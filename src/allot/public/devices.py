@@ -12,7 +12,7 @@ from allot.api.quantity import Quantity
 from allot.api.resource import DeviceTaint
 from allot.api.semver import Semver
 from allot.api.slices import Device as ApiDevice
-from allot.cel import AttributeValue, PreparedDevice, prepare_device
+from allot.cel import AttributeValue, CelDevice, cel_device
 from allot.cel.device import Attribute as PublishedAttribute
 
 AttributeScalar = bool | int | str | Semver
@@ -71,9 +71,9 @@ class Device:
         return not self.holders
 
     @cached_property
-    def _prepared(self) -> PreparedDevice:
+    def _prepared(self) -> CelDevice:
         """The form in which expressions read it."""
-        return prepare_device(
+        return cel_device(
             self.driver,
             self.name,
             {name: _attribute_value(value) for name, value in self.attributes.items()},

@@ -25,3 +25,10 @@ class NotFoundError(AllotError, LookupError):
 
 class ClusterError(AllotError):
     """The cluster cannot be read: unreachable, unauthorized, or no usable kubeconfig."""
+
+
+class TargetError(ValueError):
+    """What is to be explained is neither a pod nor a claim."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r}: expected pod/NAME or claim/NAME, such as pod/default/train")

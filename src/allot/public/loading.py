@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from allot.api.base import ApiObject, replace
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.raw import RawObject
-from allot.api.resource import GROUP
-from allot.api.scheme import UnknownKindError, decode_object
+from allot.api.scheme import UnknownKindError, decode_object, is_typed_group
 from allot.client.resources import Resource
 from allot.client.snapshot import Snapshot
+from allot.client.wall_clock import utc_now
 from allot.lint.manifests import Manifest
 from allot.public.errors import ManifestError
 
@@ -27,7 +27,7 @@ def objects_in(manifests: Iterable[Manifest], resources: Iterable[Resource[Any]]
     object in a cluster has them.
     """
     snapshot = Snapshot()
-    now = datetime.now(UTC)
+    now = utc_now()
     by_kind = {(resource.group, resource.kind): resource for resource in resources}
     for number, manifest in enumerate(manifests):
         group_version = GroupVersion.parse(manifest.api_version)
@@ -43,7 +43,7 @@ def _decoded(
     manifest: Manifest, gvk: GroupVersionKind, resource: Resource[Any], now: datetime
 ) -> Any:
     try:
-        if gvk.group == GROUP:
+        if is_typed_group(gvk.group):
             return decode_object(manifest.body, gvk, now)
         return resource.codec.decode(manifest.body)
     except (DecodeError, UnknownKindError) as error:

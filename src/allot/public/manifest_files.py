@@ -30,8 +30,8 @@ def read_files(
 ) -> Iterator[SourceFile]:
     """Each file once; `ManifestError` if one cannot be read.
 
-    A source is a file, a directory (all manifests below it), or a pattern such as `deploy/*.yaml`. Files in `seen`
-    are skipped, and files that are read are added to it.
+    A source is a file, a directory (all manifests below it, except hidden ones), or a pattern such as `deploy/*.yaml`.
+    Files in `seen` are skipped, and files that are read are added to it.
     """
     seen = set() if seen is None else seen
     for source in sources:
@@ -69,7 +69,16 @@ def _roots(source: str | PathLike[str]) -> list[Path]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix in SUFFIXES and not _is_hidden(file.relative_to(path)) and file.is_file()
+    )
     if not files:
         raise ManifestError(str(path), f"no {', '.join(SUFFIXES)} files in this directory")
     return files
+
+
+def _is_hidden(path: Path) -> bool:
+    """Directories such as .git, .github and .allot have files of programs, which are no manifests."""
+    return any(part.startswith(".") for part in path.parts)

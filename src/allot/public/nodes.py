@@ -9,7 +9,7 @@ from allot.allocation import AllocationProblem, TargetNode
 from allot.allocation.explain.amounts import counted
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.core import Node
-from allot.public.allocations import MAX_STEPS, Allocation, key_of
+from allot.public.allocations import MAX_STEPS, Allocation
 from allot.public.devices import Device, device_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class NodeSnapshot:
             wanted,
             self._snapshot.device_classes,
             self._snapshot.inventory,
-            self._snapshot._ledger_without({str(key_of(claim)) for claim in wanted}),
+            self._snapshot._ledger_without({str(claim.key) for claim in wanted}),
         )
         return Allocation(problem, max_steps)
 

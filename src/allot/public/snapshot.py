@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -18,13 +18,14 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
 from allot.api.classes import DeviceClass
 from allot.api.core import Node, Pod
-from allot.api.identities import DeviceId, ObjectKey
+from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourceSlice
 from allot.client import resources
 from allot.client.cluster_gates import ClusterGates, gates_of_cluster
 from allot.client.resources import RESOURCES, Resource
 from allot.client.snapshot import Snapshot
+from allot.client.wall_clock import utc_now
 from allot.features import DEVICE_TAINTS, FeatureGates
 from allot.lint.manifests import Manifest
 from allot.public.allocations import Allocation
@@ -122,7 +123,7 @@ class ClusterSnapshot:
     def _device(self, slice_: ResourceSlice, number: int) -> Device:
         assert slice_.spec.devices is not None
         device = slice_.spec.devices[number]
-        id_ = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
+        id_ = slice_.spec.device_id(device)
         return device_of(device, id_, device.taints, self.ledger.holders(id_))
 
     def node(self, name: str) -> NodeSnapshot:
@@ -164,14 +165,13 @@ class ClusterSnapshot:
         if isinstance(what, Pod):
             return self._explain("pod", what.key, now)
         if isinstance(what, ResourceClaim):
-            key = ObjectKey(what.metadata.namespace, what.metadata.name)
-            return self._explain("claim", key, now)
+            return self._explain("claim", what.key, now)
         return self._explain(*read_target(what), now)
 
     def _explain(self, kind: str, key: ObjectKey, now: datetime | None) -> Explanation:
         from allot.public.explanations import explain_object
 
-        found = explain_object(self._objects, self._known, kind, key, now or datetime.now(UTC))
+        found = explain_object(self._objects, self._known, kind, key, now or utc_now())
         if found is None:
             resource: Resource[Any] = resources.PODS if kind == "pod" else resources.RESOURCE_CLAIMS
             known = [str(resource.codec.key(each)) for each in self._objects.of(resource)]
@@ -227,8 +227,8 @@ class ClusterSnapshot:
         """All slices, as input of `allot.allocation`."""
         inventory = Inventory(self.feature_gates, self.slices)
         if DEVICE_TAINTS in self.feature_gates:
-            rules = self._objects.of(resources.DEVICE_TAINT_RULES)
-            inventory.set_taint_rules(sorted(rules, key=lambda rule: rule.metadata.name))
+            for rule in self._objects.of(resources.DEVICE_TAINT_RULES):
+                inventory.put_taint_rule(rule)
         return inventory
 
     @cached_property
@@ -242,7 +242,7 @@ class ClusterSnapshot:
             return self.ledger
         ledger = Ledger(self.feature_gates)
         for claim in self.claims:
-            holder = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            holder = str(claim.key)
             if claim.status.allocation is not None and holder not in left_out:
                 ledger.add(holder, claim.status.allocation)
         return ledger

@@ -14,9 +14,9 @@ from allot.client.resources import Resource
 from allot.client.server_gates import ServerGates
 from allot.client.snapshot import Snapshot
 from allot.questions.field_rules import (
+    CelExpression,
     Constant,
     EveryKey,
-    Expression,
     Hashed,
     Kept,
     Name,
@@ -161,7 +161,7 @@ class FieldReduction:
             return aliases.alias(value, rule.prefix)
         if isinstance(rule, Uid):
             return aliases.uid(value)
-        if isinstance(rule, Expression):
+        if isinstance(rule, CelExpression):
             return _LITERAL.sub(
                 lambda found: f"{found[1]}{aliases.known(found[2])}{found[1]}", value
             )

@@ -20,11 +20,10 @@ from prometheus_client.utils import floatToGoString
 
 from allot.api.core import Pod
 from allot.api.quantity import Quantity
-from allot.api.times import read_time
 from allot.client import resources
 from allot.client.resources import Resource
 from allot.controllers.pool_status import newest_slices
-from allot.questions.devices import DeviceFilter, DeviceList, DeviceUse, list_devices
+from allot.questions.devices import DeviceList, DevicesByClass, DeviceUse
 from allot.questions.largest_request import largest_request
 from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.pending import pods_by_cause
@@ -112,14 +111,10 @@ class Waits:
 
 def _wait_of(pod: Pod) -> float | None:
     """From its creation until it had a node, by its condition; None if that does not say it."""
-    created = pod.metadata.creation_timestamp
-    for condition in pod.get("status", "conditions", default=()):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            then = read_time(condition.get("lastTransitionTime"))
-            if then is None or created is None:
-                return None
-            return max(0.0, (then - created).total_seconds())
-    return None
+    created, then = pod.metadata.creation_timestamp, pod.true_since("PodScheduled")
+    if then is None or created is None:
+        return None
+    return max(0.0, (then - created).total_seconds())
 
 
 def compute_figures(
@@ -131,9 +126,14 @@ def compute_figures(
     model = StaticScheduler(
         cluster.objects, cluster.configuration, cluster.gates, lambda: cluster.now
     )
-    devices = list_devices(cluster)
+    by_class = DevicesByClass(cluster)
+    devices = by_class.list
     left_out: list[str] = []
-    families = [_by_driver(devices), *_by_class(cluster, model), *_capacity(cluster, devices)]
+    families = [
+        _by_driver(devices),
+        *_by_class(cluster, by_class, model),
+        *_capacity(cluster, devices),
+    ]
     for name, is_wanted, family in (
         ("node", detail.per_node, _by_node(devices)),
         ("pool", detail.per_pool, _by_pool(devices)),
@@ -200,7 +200,9 @@ def _add_states(
                 family.add_metric([*labels, state], number)
 
 
-def _by_class(cluster: ObservedCluster, model: StaticScheduler) -> tuple[Metric, Metric]:
+def _by_class(
+    cluster: ObservedCluster, devices: DevicesByClass, model: StaticScheduler
+) -> tuple[Metric, Metric]:
     states = GaugeMetricFamily(
         "allot_class_devices",
         "Devices that a DeviceClass selects, by state.",
@@ -213,7 +215,7 @@ def _by_class(cluster: ObservedCluster, model: StaticScheduler) -> tuple[Metric,
     )
     names = sorted(each.metadata.name for each in cluster.objects.of(resources.DEVICE_CLASSES))
     for name in names[:MAX_CLASSES]:
-        rows = list_devices(cluster, DeviceFilter(class_name=name)).devices
+        rows = devices.of_class(name)
         counts = Counter(row.state for row in rows)
         for state in DeviceUse:
             if counts[state] or state in _ALWAYS:

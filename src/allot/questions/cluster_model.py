@@ -55,6 +55,7 @@ from allot.questions.workload_model import (
     WorkloadModel,
     with_inferred_replica_sets,
 )
+from allot.scheduler.explain.admin_access import is_admin_access_forbidden
 from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.state.pods import PodInfo
 
@@ -165,6 +166,8 @@ class ClusterModel:
     def _with_claims(self, pod: Pod, put: Callable[[ResourceClaim], None]) -> Pod:
         made = {}
         for entry, claim in new_claims(pod, self.objects):
+            if is_admin_access_forbidden(claim, self.objects):
+                continue
             if self._quotas.refuse_claim(pod.key.namespace, claim):
                 continue
             put(claim)

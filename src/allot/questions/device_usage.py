@@ -63,7 +63,7 @@ class DeviceUsage:
             spec = slice_.spec
             place = _Place(pool.driver, spec.node_name or f"pool {pool.pool}")
             for device in spec.devices or ():
-                id_ = DeviceId(pool.driver, pool.pool, device.name)
+                id_ = pool.device_id(device.name)
                 if id_ in self._devices:
                     continue  # a name that two slices have counts once
                 where = place

@@ -21,7 +21,7 @@ from allot.allocation.devices import PoolDevice
 from allot.allocation.errors import AllocationError
 from allot.allocation.pools import CounterBudget, PoolId
 from allot.allocation.search.candidates import LazySelector
-from allot.allocation.taints import blocking_taints
+from allot.allocation.taints import PoolTaintRules
 from allot.api.base import ApiObject, always
 from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.identities import DeviceId
@@ -39,6 +39,7 @@ from allot.controllers.pool_status import (
 )
 from allot.controllers.pool_status.partitions import counters_left
 from allot.features import DEVICE_TAINT_RULES
+from allot.questions.class_names import UnknownClassError
 from allot.questions.device_holders import DeviceHolders, Holder
 from allot.questions.observed_cluster import ObservedCluster
 
@@ -139,26 +140,54 @@ class DeviceList(ApiObject, frozen=True):
         return cls(rows, {state: states[state] for state in DeviceUse if states[state]}, notes)
 
 
-class UnknownClassError(LookupError):
-    """No DeviceClass has this name."""
-
-
 def list_devices(cluster: ObservedCluster, wanted: DeviceFilter = DeviceFilter()) -> DeviceList:  # noqa: B008 - a value
     """The devices that pass the filter; `UnknownClassError`."""
     rows = tuple(row for row in _rows(cluster, wanted) if wanted.takes(row))
     return DeviceList.of(rows, cluster.notes)
 
 
-def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]:
-    objects, gates = cluster.objects, cluster.gates
-    claims = DeviceHolders(gates, objects.of(resources.RESOURCE_CLAIMS))
-    selects = _selection(cluster, wanted.class_name)
-    rules = objects.of(resources.DEVICE_TAINT_RULES) if DEVICE_TAINT_RULES in gates else ()
+class DevicesByClass:
+    """All devices of a cluster, of which those of each class can be listed without counting them anew."""
+
+    def __init__(self, cluster: ObservedCluster) -> None:
+        self._cluster = cluster
+        claims = DeviceHolders(cluster.gates, cluster.objects.of(resources.RESOURCE_CLAIMS))
+        unpublished = claims.devices_held()
+        self._published: list[tuple[CountedDevice, DeviceRow]] = []
+        for pool in _pools(cluster, claims, DeviceFilter()):
+            for counted in pool.counted:
+                unpublished.pop(counted.id, None)
+                self._published.append((counted, pool.row(counted)))
+        self._published.sort(key=lambda pair: pair[1].id)
+        rows = [row for _, row in self._published]
+        rows += (unpublished_row(id_, claims) for id_ in unpublished)
+        self.list = DeviceList.of(tuple(sorted(rows, key=lambda row: row.id)), cluster.notes)
+
+    def of_class(self, class_name: str) -> tuple[DeviceRow, ...]:
+        """The devices that a class selects, by driver, pool and name; `UnknownClassError`."""
+        selects = class_selection(known_class(self._cluster, class_name))
+        return tuple(
+            row for counted, row in self._published if selects(counted.slice, counted.device)
+        )
+
+
+def _pools(
+    cluster: ObservedCluster, claims: DeviceHolders, wanted: DeviceFilter
+) -> Iterator[PoolDevices]:
+    objects = cluster.objects
+    has_rules = DEVICE_TAINT_RULES in cluster.gates
+    rules = objects.of(resources.DEVICE_TAINT_RULES) if has_rules else ()
     slices = newest_slices(objects.of(resources.RESOURCE_SLICES), wanted.driver, wanted.pool)
+    for pool, published in slices.items():
+        yield PoolDevices(pool, published, claims, rules)
+
+
+def _rows(cluster: ObservedCluster, wanted: DeviceFilter) -> Iterator[DeviceRow]:
+    claims = DeviceHolders(cluster.gates, cluster.objects.of(resources.RESOURCE_CLAIMS))
+    selects = _selection(cluster, wanted.class_name)
     unpublished = claims.devices_held()
     rows: list[DeviceRow] = []
-    for pool, published in slices.items():
-        devices = PoolDevices(pool, published, claims, rules)
+    for devices in _pools(cluster, claims, wanted):
         for counted in devices.counted:
             unpublished.pop(counted.id, None)
             if selects is None or selects(counted.slice, counted.device):
@@ -198,7 +227,7 @@ class PoolDevices:
         self.node_name = census.node_name or ""
         """The node of all devices; empty if they are not all on one."""
         self._claims = claims
-        self._rules = rules
+        self._rules = PoolTaintRules(rules, *pool)
         self._problem = _problem(
             census, pool_status(census, claims.ledger, None, claims.ledger.gates)
         )
@@ -237,7 +266,7 @@ class PoolDevices:
             remaining=self._claims.remaining(id_, device),
             taints=tuple(
                 f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
-                for taint in blocking_taints(id_, device.taints, self._rules)
+                for taint in self._rules.blocking_taints(device)
             ),
             reason=state.reason,
         )
@@ -283,8 +312,7 @@ def known_class(cluster: ObservedCluster, class_name: str) -> DeviceClass:
     """The class of this name; `UnknownClassError`."""
     classes = {each.metadata.name: each for each in cluster.objects.of(resources.DEVICE_CLASSES)}
     if class_name not in classes:
-        known = f"available: {', '.join(sorted(classes))}" if classes else "there are no classes"
-        raise UnknownClassError(f"no DeviceClass {class_name}; {known}")
+        raise UnknownClassError(class_name, classes)
     return classes[class_name]
 
 
@@ -296,7 +324,7 @@ def class_selection(class_: DeviceClass) -> ClassSelection:
     ]
 
     def selects(slice_: ResourceSlice, device: Device) -> bool:
-        candidate = PoolDevice(slice_, device, ())
+        candidate = PoolDevice(slice_, device)
         try:
             return all(selector.matches(candidate) for selector in selectors)
         except AllocationError:

@@ -33,7 +33,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Expression:
+class CelExpression:
     """A CEL expression; `--anonymize` replaces string literals that are names."""
 
 
@@ -63,7 +63,7 @@ class EveryKey:
     fields: Any
 
 
-Rule = Kept | Name | Uid | Values | Expression | Hashed | Constant | Only | EveryKey
+Rule = Kept | Name | Uid | Values | CelExpression | Hashed | Constant | Only | EveryKey
 Fields = Mapping[str, Any]
 """The name of a field, and a rule, a table, or a list of one table."""
 

@@ -17,7 +17,7 @@ from allot.apiserver.defaults.pods import pod_defaults, tolerate_short_outages
 from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.controllers.resource_claims.pods import claim_entries, claim_statuses
-from allot.controllers.resource_claims.templates import claim_key, statuses_to_tell
+from allot.controllers.resource_claims.templates import claim_key, claim_statuses_to_write
 
 
 def priority_classes(objects: Snapshot) -> PriorityClasses:
@@ -82,7 +82,7 @@ def new_claims(pod: Pod, objects: Snapshot) -> Iterator[tuple[str, ResourceClaim
             uid=metadata["uid"],
             controller=True,
         )
-        said = template.spec.metadata
+        template_metadata = template.spec.metadata
         yield (
             entry.name,
             ResourceClaim(
@@ -90,8 +90,8 @@ def new_claims(pod: Pod, objects: Snapshot) -> Iterator[tuple[str, ResourceClaim
                     name=name.name,
                     namespace=name.namespace,
                     uid=f"ResourceClaim/{name}",
-                    labels=said.labels,
-                    annotations={**said.annotations, POD_CLAIM_NAME: entry.name},
+                    labels=template_metadata.labels,
+                    annotations={**template_metadata.annotations, POD_CLAIM_NAME: entry.name},
                     owner_references=(owner,),
                 ),
                 spec=template.spec.spec,
@@ -101,5 +101,5 @@ def new_claims(pod: Pod, objects: Snapshot) -> Iterator[tuple[str, ResourceClaim
 
 def with_claim_names(pod: Pod, claim_by_entry: Mapping[str, str]) -> Pod:
     """The pod with the names of its claims in the status."""
-    told = statuses_to_tell(pod, claim_by_entry)
-    return pod if told is None else pod.with_value(told, "status", "resourceClaimStatuses")
+    statuses = claim_statuses_to_write(pod, claim_by_entry)
+    return pod if statuses is None else pod.with_value(statuses, "status", "resourceClaimStatuses")

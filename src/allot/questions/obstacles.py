@@ -43,11 +43,11 @@ def counted_reasons(nodes: Iterable[NodeExplanation]) -> str:
     return ", ".join(f"{number} {reason}" for reason, number in found.most_common(_MAX_REASONS))
 
 
-_TELLING_PLUGINS: Final = (NAME, "NodeResourcesFit")
-"""Plugins whose reasons have values that tell what is missing, the most telling first."""
+_SPECIFIC_PLUGINS: Final = (NAME, "NodeResourcesFit")
+"""Plugins whose reasons have values that say what is missing, the most specific first."""
 
 
-def most_telling_node(statuses: Mapping[str, Status]) -> str:
+def node_with_most_specific_reason(statuses: Mapping[str, Status]) -> str:
     """The node whose reason says most about what the pod lacks; the first of equals."""
-    ranks = {plugin: rank for rank, plugin in enumerate(_TELLING_PLUGINS)}
+    ranks = {plugin: rank for rank, plugin in enumerate(_SPECIFIC_PLUGINS)}
     return min(statuses, key=lambda node: ranks.get(statuses[node].plugin, len(ranks)))

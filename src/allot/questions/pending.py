@@ -29,7 +29,6 @@ from allot.scheduler.explain.explanations import PodExplanation, PodState
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.obstructed_claims import obstacles_of
 from allot.scheduler.explain.static_scheduler import StaticScheduler
-from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys
 from allot.scheduler.state.pods import PodInfo
 
@@ -265,15 +264,11 @@ class _Explainer:
     def _decided(self, pod: PodInfo, example: PendingCause) -> PendingCause:
         """The scheduler's message, without a search for what would help."""
         decision = self._cycles[self._profile_of(pod)].decide(pod)
-        total = len(self._model.cluster)
         if isinstance(decision, Chosen):
             return replace(example, cause=WAITS_FOR_SCHEDULER, state=PodState.FITS)
         if isinstance(decision, CycleError):
             return replace(example, cause=decision.status.message, state=PodState.FAILED)
-        if not total:
-            return replace(example, cause=NO_NODES)
-        said = decision.pre_filter_message or decision.statuses.reasons
-        return replace(example, cause=no_node_fits(total, (), pre_filter_message=said))
+        return replace(example, cause=decision.message(len(self._model.cluster)))
 
 
 def _cause_of(found: PodExplanation, pod: PodInfo) -> PendingCause:

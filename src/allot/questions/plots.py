@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from allot.questions.simulation import Sample
+from allot.questions.simulation_figures import Sample
 
 WIDTH: Final = 760
 _LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 64, 32, 44, 130, 46

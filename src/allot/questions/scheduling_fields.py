@@ -23,9 +23,9 @@ from allot.questions.field_rules import (
     VALUES,
     VOLUME,
     WORKLOAD,
+    CelExpression,
     Constant,
     EveryKey,
-    Expression,
     Fields,
     Hashed,
     Name,
@@ -132,10 +132,10 @@ _POD_TEMPLATE: Final = {"metadata": {"labels": VALUES}, "spec": _POD_SPEC}
 _CONDITIONS: Final = [_kept("type", "status", "reason")]
 _REQUEST: Final = {
     **_kept("deviceClassName", "allocationMode", "count", "adminAccess"),
-    "selectors": [{"cel": {"expression": Expression()}}],
+    "selectors": [{"cel": {"expression": CelExpression()}}],
     "tolerations": [_kept("key", "operator", "value", "effect", "tolerationSeconds")],
     "capacity": _kept("requests"),
-    "derivedAttributes": [{"name": KEPT, "expression": Expression()}],
+    "derivedAttributes": [{"name": KEPT, "expression": CelExpression()}],
 }
 _OPAQUE: Final = {"driver": KEPT, "parameters": Hashed()}
 _CLAIM_SPEC: Final = {
@@ -287,7 +287,7 @@ SCHEDULING_FIELDS: Final[Mapping[Resource[Any], Fields]] = {
     resources.DEVICE_CLASSES: {
         "metadata": _metadata(KEPT),
         "spec": {
-            "selectors": [{"cel": {"expression": Expression()}}],
+            "selectors": [{"cel": {"expression": CelExpression()}}],
             "config": [{"opaque": _OPAQUE}],
             "extendedResourceName": KEPT,
         },

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
-from allot.api.claims import MAX_CONSUMERS, ResourceClaim
+from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.backoff import Backoff
@@ -21,7 +21,12 @@ from allot.client import resources
 from allot.client.snapshot import Snapshot
 from allot.questions.equal_pods import EqualPods, class_of
 from allot.questions.observed_cluster import ObservedCluster
-from allot.questions.placements import Placement, bound_pod, created_claim
+from allot.questions.placements import (
+    TOO_MANY_CONSUMERS,
+    Placement,
+    bound_pod,
+    claims_after_binding,
+)
 from allot.scheduler.configuration import ProfileConfiguration
 from allot.scheduler.core.binding_cycle import run_reserve_and_permit
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
@@ -35,16 +40,11 @@ from allot.scheduler.explain.static_scheduler import WORKLOAD_KINDS, StaticSched
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.dry_run import DryRunFilters
 from allot.scheduler.framework.durations import Durations
-from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.plugins.default_preemption import DefaultPreemption
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import waits_for_binding
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
-from allot.scheduler.plugins.dynamic_resources.claim_filter import ClaimFilter
-from allot.scheduler.plugins.dynamic_resources.claim_writes import reserved, with_finalizer
-from allot.scheduler.plugins.dynamic_resources.filter_results import PodDevices
-from allot.scheduler.plugins.dynamic_resources.pod_claims import is_reserved_for
 from allot.scheduler.plugins.preemption_victims import DisruptionBudget, Victims
 from allot.scheduler.state.pods import PodInfo
 
@@ -305,13 +305,19 @@ class SchedulingSimulator(StaticScheduler):
         self.cluster.nominations.remove(pod.uid)
         outcome = run_reserve_and_permit(profile, self._durations, state, pod, node_name)
         claims = (
-            None if isinstance(outcome, Status) else self._claims(profile, state, pod, node_name)
+            None
+            if isinstance(outcome, Status)
+            else claims_after_binding(profile, state, pod, self.cluster.node(node_name))
         )
         if claims is None:
             for plugin in reversed(profile.reserve):
                 plugin.unreserve(state, pod, node_name)
             self.cluster.forget_pod(pod.uid)
-            return outcome if isinstance(outcome, Status) else unresolvable(_TOO_MANY).by(NAME)
+            return (
+                outcome
+                if isinstance(outcome, Status)
+                else unresolvable(TOO_MANY_CONSUMERS).by(NAME)
+            )
         self.queue.end_in_flight(queued)
         waits = any(
             claim.status.allocation is not None and waits_for_binding(claim.status.allocation)
@@ -329,28 +335,6 @@ class SchedulingSimulator(StaticScheduler):
             self.put_pod(bound_pod(placement))
         return placement
 
-    def _claims(
-        self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str
-    ) -> tuple[ResourceClaim, ...] | None:
-        """The pod's claims, allocated and reserved for it; None if one has too many consumers."""
-        plugin, node = profile.plugin(NAME), self.cluster.node(node_name)
-        devices: PodDevices | None = state.get(NAME)
-        if devices is None or node is None or not isinstance(plugin, ClaimFilter):
-            return ()
-        allocated = {
-            claim.metadata.uid: claim for claim in plugin.allocated_claims(state, node) or ()
-        }
-        found = []
-        for claim in devices.claims:
-            decided = allocated.pop(claim.metadata.uid, claim)
-            if not is_reserved_for(decided, pod):
-                if len(decided.status.reserved_for) >= MAX_CONSUMERS:
-                    return None
-                decided = reserved(with_finalizer(decided), pod, None, None)
-            found.append(decided)
-        found += (created_claim(claim, pod) for claim in allocated.values())
-        return tuple(found)
-
     # --- no node fits ---
 
     def _handle_failure(
@@ -360,7 +344,9 @@ class SchedulingSimulator(StaticScheduler):
         message = ""
         if not decision.is_pending:
             message = self._preempt(profile, pod, decision)
-        self.failures[pod.uid] = Failure(pod, self._summary(decision, message), decision.statuses)
+        self.failures[pod.uid] = Failure(
+            pod, decision.message(len(self.cluster), message), decision.statuses
+        )
         self.queue.requeue(
             queued,
             now,
@@ -407,20 +393,6 @@ class SchedulingSimulator(StaticScheduler):
         self.cluster.nominations.put(pod, answer.node_name)
         self.put_pod(pod.pod.with_value(answer.node_name, "status", "nominatedNodeName"))
         return ""
-
-    def _summary(self, decision: NoNode, post_filter_message: str) -> str:
-        total = len(self.cluster)
-        if not total:
-            return NO_NODES
-        return no_node_fits(
-            total,
-            (),
-            pre_filter_message=decision.pre_filter_message or decision.statuses.reasons,
-            post_filter_message=post_filter_message,
-        )
-
-
-_TOO_MANY: Final = f"a claim of the pod is reserved for {MAX_CONSUMERS} pods already"
 
 
 def _age(pod: Pod) -> str:

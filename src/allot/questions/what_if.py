@@ -19,7 +19,7 @@ from allot.questions.changes import Change
 from allot.questions.cluster_model import ClusterModel
 from allot.questions.device_usage import UsageFigures
 from allot.questions.observed_cluster import ObservedCluster
-from allot.questions.obstacles import most_telling_node, obstacle
+from allot.questions.obstacles import node_with_most_specific_reason, obstacle
 from allot.scheduler.explain.explanations import NodeExplanation
 from allot.scheduler.state.pods import PodInfo
 
@@ -188,7 +188,7 @@ def why_waiting(model: ClusterModel, pod: Pod) -> str:
     failure = model.scheduler.failures.get(info.uid)
     if failure is None or not isinstance(failure.statuses, dict) or not failure.statuses:
         return message
-    node = most_telling_node(failure.statuses)
+    node = node_with_most_specific_reason(failure.statuses)
     found: NodeExplanation | None = model.explained_once(failure, node)
     text = short_message(message)
     return f"{text}; on {node}: {obstacle(found)}" if found is not None else text

@@ -12,7 +12,9 @@ from allot.client import resources
 from allot.client.resources import RESOURCES, Resource
 from allot.questions.changes import (
     EFFECTS,
+    Change,
     ChangeError,
+    DrainNode,
     EvictPod,
     RemoveObject,
     ScaleWorkload,
@@ -51,6 +53,22 @@ def read_reference(text: str, namespace: str) -> tuple[Resource[Any], ObjectKey]
         raise ChangeError(f"{text}: expected kind/NAME, such as pod/web{hint}")
     space, _, name = rest.rpartition("/")
     return resource, ObjectKey((space or namespace) if resource.namespaced else "", name)
+
+
+def read_change(kind: str, text: str, namespace: str) -> Change:
+    """A change by the word for it: drain, taint, scale, remove or evict; `ChangeError` for any other."""
+    match kind:
+        case "drain":
+            return DrainNode(f"drain {text}", text.removeprefix("node/"))
+        case "taint":
+            return read_taint(text)
+        case "scale":
+            return read_scale(text, namespace)
+        case "remove":
+            return read_removal(text, namespace)
+        case "evict":
+            return read_eviction(text, namespace)
+    raise ChangeError(f"{kind[:40]}: not a change")
 
 
 def read_scale(text: str, namespace: str) -> ScaleWorkload:

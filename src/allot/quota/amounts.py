@@ -31,17 +31,6 @@ def as_json(amounts: Mapping[str, Quantity]) -> dict[str, str]:
     return {name: str(amount) for name, amount in sorted(amounts.items())}
 
 
-def add(into: Amounts, more: Mapping[str, Quantity]) -> None:
-    for name, amount in more.items():
-        into[name] = into[name] + amount if name in into else amount
-
-
-def raise_to(into: Amounts, floor: Mapping[str, Quantity]) -> None:
-    for name, amount in floor.items():
-        if name not in into or amount > into[name]:
-            into[name] = amount
-
-
 def growth(new: Mapping[str, Quantity], old: Mapping[str, Quantity]) -> Amounts:
     """The increase from `old` to `new`; entries that do not grow are left out."""
     grown = {name: amount - old.get(name, NONE) for name, amount in new.items()}

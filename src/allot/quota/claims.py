@@ -125,20 +125,20 @@ def _count(request: ExactDeviceRequest | DeviceSubRequest) -> int:
     return request.count if request.allocation_mode == EXACT_COUNT else 0
 
 
-def matching_names(
-    names: Iterable[str], classes: Iterable[DeviceClass], *, extended_resources: bool = True
-) -> list[str]:
-    """The quota entries that claims count towards."""
-    known = list(classes) if extended_resources else []
-    extended = {f"{REQUESTS}{name}" for name in extended_resource_names(known)}
-    implicit = {
-        f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{item.metadata.name}" for item in known
-    }
-    return [
-        name
-        for name in names
-        if name == _CLAIM_COUNT
-        or name.endswith(_CLASS_SUFFIX)
-        or name in implicit
-        or name in extended
-    ]
+class ClaimEntries:
+    """Recognizes the quota entries that claims count towards."""
+
+    def __init__(self, classes: Iterable[DeviceClass], *, extended_resources: bool = True) -> None:
+        known = list(classes) if extended_resources else []
+        extended = {f"{REQUESTS}{name}" for name in extended_resource_names(known)}
+        implicit = {
+            f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{item.metadata.name}" for item in known
+        }
+        self._of_classes = extended | implicit
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        return [
+            name
+            for name in names
+            if name == _CLAIM_COUNT or name.endswith(_CLASS_SUFFIX) or name in self._of_classes
+        ]

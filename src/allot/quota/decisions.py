@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from allot.api.amounts import add
 from allot.api.core import ResourceQuota
 from allot.api.quantity import Quantity
-from allot.quota.amounts import NONE, Amounts, add, as_json, growth, listed, only, read_amounts
+from allot.quota.amounts import NONE, Amounts, as_json, growth, listed, only, read_amounts
 from allot.quota.evaluators import Evaluator
 
 
@@ -64,26 +65,36 @@ def is_in_force(quota: ResourceQuota) -> bool:
 # --- enforcing ---
 
 
-def charge(
-    quotas: Iterable[ResourceQuota], evaluator: Evaluator, new: Any, old: Any = None
-) -> list[ResourceQuota] | Exceeded:
-    """The quotas with the usage of a write added, or why it is refused. `old` is None for a new object."""
-    charged: list[ResourceQuota] = []
-    more: Amounts | None = None
-    for quota in sorted(quotas, key=lambda quota: quota.metadata.name):
-        hard = read_amounts(quota.get("status", "hard"))
-        names = evaluator.names(hard)
-        if not names or not covers(quota, evaluator, new):
-            continue
-        missing_amounts = evaluator.missing_amounts(new, names) if old is None else ""
+class Charge:
+    """A write that is charged to one quota after the other. `old` is None for a new object.
+
+    Of a quota only the entries are read that the write counts towards: a namespace may have many quotas with many
+    entries.
+    """
+
+    def __init__(self, evaluator: Evaluator, new: Any, old: Any = None) -> None:
+        self._evaluator = evaluator
+        self._new = new
+        self._more = growth(evaluator.usage(new), evaluator.usage(old) if old is not None else {})
+        self._required = evaluator.required if old is None else frozenset()
+        self._missing: dict[frozenset[str], str] = {}
+
+    def to(self, quota: ResourceQuota) -> ResourceQuota | Exceeded | None:
+        """The quota with the usage added, or why the write is refused; None if the quota does not limit it."""
+        limits = quota.get("status", "hard", default={})
+        entries = [name for name in (self._more.keys() | self._required) if name in limits]
+        entries = self._evaluator.names(entries)
+        if not entries or not covers(quota, self._evaluator, self._new):
+            return None
+        hard = read_amounts({name: limits[name] for name in entries})
+        missing_amounts = self._missing_amounts(self._required.intersection(hard))
         if missing_amounts:
             return Exceeded(f"failed quota: {quota.metadata.name}: {missing_amounts}")
-        if more is None:
-            more = growth(evaluator.usage(new), evaluator.usage(old) if old is not None else {})
-        requested = only(more, names)
+        requested = only(self._more, hard)
         if not requested:
-            continue
-        used = read_amounts(quota.get("status", "used"))
+            return None
+        counted = quota.get("status", "used", default={})
+        used = read_amounts(only(counted, requested))
         unknown = sorted(name for name in requested if name not in used)
         if unknown:
             return Exceeded(
@@ -101,7 +112,28 @@ def charge(
                 ),
             )
         add(used, requested)
-        charged.append(quota.with_value(as_json(used), "status", "used"))
+        return quota.with_value({**counted, **as_json(used)}, "status", "used")
+
+    def _missing_amounts(self, names: frozenset[str]) -> str:
+        if not names:
+            return ""
+        if names not in self._missing:
+            self._missing[names] = self._evaluator.missing_amounts(self._new, names)
+        return self._missing[names]
+
+
+def charge(
+    quotas: Iterable[ResourceQuota], evaluator: Evaluator, new: Any, old: Any = None
+) -> list[ResourceQuota] | Exceeded:
+    """The quotas with the usage of a write added, or why it is refused. `old` is None for a new object."""
+    write = Charge(evaluator, new, old)
+    charged: list[ResourceQuota] = []
+    for quota in sorted(quotas, key=lambda quota: quota.metadata.name):
+        outcome = write.to(quota)
+        if isinstance(outcome, Exceeded):
+            return outcome
+        if outcome is not None:
+            charged.append(outcome)
     return charged
 
 

@@ -15,7 +15,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
 from allot.quota import pods
 from allot.quota.amounts import COUNT, NONE, ONE, REQUESTS, Amounts, read_amounts
-from allot.quota.claims import claim_usage, matching_names
+from allot.quota.claims import ClaimEntries, claim_usage
 
 _OLD_NAMES: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
 """Core resources that are also counted without `count/`."""
@@ -47,6 +47,8 @@ class Evaluator(Protocol):
     """Computes the usage of objects of one resource."""
 
     resource: GroupResource
+    required: frozenset[str]
+    """Entries that require every object to state amounts."""
 
     def names(self, names: Iterable[str]) -> list[str]:
         """The entries among these that the objects count towards."""
@@ -67,6 +69,8 @@ class Evaluator(Protocol):
 
 class ObjectCountEvaluator:
     """Counts objects of any resource. They match no scope."""
+
+    required: frozenset[str] = frozenset()
 
     def __init__(self, resource: GroupResource) -> None:
         self.resource = resource
@@ -89,6 +93,8 @@ class ObjectCountEvaluator:
 
 class PodEvaluator(ObjectCountEvaluator):
     """Pods and their compute resources."""
+
+    required = pods.REQUIRED_OF_CONTAINERS
 
     def __init__(self, now: datetime) -> None:
         super().__init__(GroupResource("", "pods"))
@@ -192,9 +198,10 @@ class ResourceClaimEvaluator(ObjectCountEvaluator):
         self._classes = classes
         self._pod_of = pod_of
         self._extended = extended_resources
+        self._entries = ClaimEntries(classes, extended_resources=extended_resources)
 
     def names(self, names: Iterable[str]) -> list[str]:
-        return matching_names(names, self._classes, extended_resources=self._extended)
+        return self._entries.among(names)
 
     def usage(self, obj: ResourceClaim) -> Amounts:
         usage = claim_usage(

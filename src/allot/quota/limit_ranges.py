@@ -34,8 +34,8 @@ def with_default_resources(pod: RawObject, ranges: Sequence[RawObject]) -> RawOb
     if not notes:
         return pod
     annotations = changed.get("metadata", "annotations", default={})
-    told = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
-    return changed.with_value(told, "metadata", "annotations")
+    annotated = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
+    return changed.with_value(annotated, "metadata", "annotations")
 
 
 def _defaults(limit_range: RawObject) -> tuple[Json, Json]:
@@ -95,60 +95,60 @@ def claim_problems(claim: RawObject, ranges: Sequence[RawObject]) -> list[str]:
 
 def _claim_problems(item: Mapping[str, Any], requests: Amounts) -> Iterator[str]:
     for name, least in sorted(read_amounts(item.get("min")).items()):
-        said = f"minimum {name} usage per {CLAIM} is {least}"
-        yield from _out_of_range(said, requests.get(name), least, is_minimum=True)
+        rule = f"minimum {name} usage per {CLAIM} is {least}"
+        yield from _out_of_range(rule, requests.get(name), least, is_minimum=True)
     for name, most in sorted(read_amounts(item.get("max")).items()):
-        said = f"maximum {name} usage per {CLAIM} is {most}"
-        yield from _out_of_range(said, requests.get(name), most, is_minimum=False)
+        rule = f"maximum {name} usage per {CLAIM} is {most}"
+        yield from _out_of_range(rule, requests.get(name), most, is_minimum=False)
 
 
 def _out_of_range(
-    said: str, request: Quantity | None, bound: Quantity, *, is_minimum: bool
+    rule: str, request: Quantity | None, bound: Quantity, *, is_minimum: bool
 ) -> Iterator[str]:
     if request is None:
-        yield f"{said}.  No request is specified"
+        yield f"{rule}.  No request is specified"
     elif request < bound if is_minimum else request > bound:
-        yield f"{said}, but request is {request}"
+        yield f"{rule}, but request is {request}"
 
 
 def _problems(
     item: Mapping[str, Any], what: str, requests: Amounts, limits: Amounts
 ) -> Iterator[str]:
     for name, least in sorted(read_amounts(item.get("min")).items()):
-        said = f"minimum {name} usage per {what} is {least}"
+        rule = f"minimum {name} usage per {what} is {least}"
         request, limit = requests.get(name), limits.get(name)
         if request is None or request < least:
-            yield from _out_of_range(said, request, least, is_minimum=True)
+            yield from _out_of_range(rule, request, least, is_minimum=True)
         elif limit is not None and limit < least:
-            yield f"{said}, but limit is {limit}"
+            yield f"{rule}, but limit is {limit}"
     for name, most in sorted(read_amounts(item.get("max")).items()):
-        said = f"maximum {name} usage per {what} is {most}"
+        rule = f"maximum {name} usage per {what} is {most}"
         request, limit = requests.get(name), limits.get(name)
         if limit is None:
-            yield f"{said}.  No limit is specified"
+            yield f"{rule}.  No limit is specified"
         elif limit > most:
-            yield f"{said}, but limit is {limit}"
+            yield f"{rule}, but limit is {limit}"
         elif request is not None and request > most:
-            yield f"{said}, but request is {request}"
+            yield f"{rule}, but request is {request}"
     for name, ratio in sorted(read_amounts(item.get("maxLimitRequestRatio")).items()):
-        said = f"{name} max limit to request ratio per {what} is {ratio}"
-        yield from _ratio_problems(said, ratio, requests.get(name), limits.get(name))
+        rule = f"{name} max limit to request ratio per {what} is {ratio}"
+        yield from _ratio_problems(rule, ratio, requests.get(name), limits.get(name))
 
 
 def _ratio_problems(
-    said: str, most: Quantity, request: Quantity | None, limit: Quantity | None
+    rule: str, most: Quantity, request: Quantity | None, limit: Quantity | None
 ) -> Iterator[str]:
     if not request:
-        yield f"{said}, but no request is specified or request is 0"
+        yield f"{rule}, but no request is specified or request is 0"
     elif not limit:
-        yield f"{said}, but no limit is specified or limit is 0"
+        yield f"{rule}, but no limit is specified or limit is 0"
     else:
         fine = max(request.value(), limit.value()) <= _MAX_MILLI
         part = limit.milli_value() if fine else limit.value()
         whole = request.milli_value() if fine else request.value()
         ratio = part / whole
         if ratio * 1000 > most.milli_value():
-            yield f"{said}, but provided ratio is {ratio:f}"
+            yield f"{rule}, but provided ratio is {ratio:f}"
 
 
 def _items(limit_range: RawObject, type_: str = "") -> Iterator[Json]:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from allot.api.amounts import add, is_sidecar, peak_of_containers
 from allot.api.raw import RawObject
 from allot.api.resource import IMPLICIT_EXTENDED_RESOURCE_PREFIX
 from allot.api.selectors import DOES_NOT_EXIST, EXISTS, NOT_IN, Requirement
-from allot.quota.amounts import LIMITS, ONE, REQUESTS, Amounts, add, raise_to, read_amounts
+from allot.quota.amounts import LIMITS, ONE, REQUESTS, Amounts, read_amounts
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -28,7 +29,7 @@ _NAMES: Final = frozenset(
         *(LIMITS + name for name in _COMPUTE),
     }
 )
-_REQUIRED_OF_CONTAINERS: Final = frozenset(
+REQUIRED_OF_CONTAINERS: Final = frozenset(
     {CPU, MEMORY, REQUESTS + CPU, REQUESTS + MEMORY, LIMITS + CPU, LIMITS + MEMORY}
 )
 """Entries that require every container to set the request or limit."""
@@ -81,22 +82,13 @@ def peak_resources(pod: RawObject, what: str) -> Amounts:
     Containers and sidecars run together; each init container runs beside the sidecars before it. Resources of
     the pod level replace the sum. Overhead is added, to limits only where a limit is set.
     """
-    total: Amounts = {}
-    for container in _list(pod, "containers"):
-        add(total, _amounts(container, what))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in _list(pod, "initContainers"):
-        amounts = _amounts(container, what)
-        if container.get("restartPolicy") == "Always":
-            add(total, amounts)
-            add(sidecars, amounts)
-            raise_to(peak, sidecars)
-        else:
-            moment = dict(sidecars)
-            add(moment, amounts)
-            raise_to(peak, moment)
-    raise_to(total, peak)
+    total = peak_of_containers(
+        (_amounts(container, what) for container in _list(pod, "containers")),
+        (
+            (is_sidecar(container), _amounts(container, what))
+            for container in _list(pod, "initContainers")
+        ),
+    )
     for name, amount in read_amounts(pod.get("spec", "resources", what)).items():
         if name in (CPU, MEMORY) or name.startswith(HUGE_PAGES):
             total[name] = amount
@@ -110,7 +102,7 @@ def peak_resources(pod: RawObject, what: str) -> Amounts:
 def missing_amounts(pod: RawObject, names: Iterable[str]) -> str:
     """Requests and limits that these quota entries require and containers lack; empty if nothing is missing."""
     on_pod = _set_entries(pod.get("spec", "resources", default={}))
-    wanted = sorted((_REQUIRED_OF_CONTAINERS & set(names)) - on_pod)
+    wanted = sorted((REQUIRED_OF_CONTAINERS & set(names)) - on_pod)
     missing: dict[str, list[str]] = {}
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
         entries = _set_entries(container.get("resources") or {})
@@ -153,8 +145,8 @@ def matches_scope(pod: RawObject, scope: str, operator: str, values: Iterable[st
 
 def selects(names: Iterable[str], operator: str, values: Iterable[str]) -> bool:
     """Whether the names that are set satisfy a scope selector requirement."""
-    requirement = Requirement("", operator or EXISTS, frozenset(values))
     given: set[str | None] = {name for name in names if name}
+    requirement = Requirement("", operator or EXISTS, frozenset(filter(given.__contains__, values)))
     admitted = map(requirement.admits, given or {None})
     return all(admitted) if operator in (NOT_IN, DOES_NOT_EXIST) else any(admitted)
 

@@ -13,9 +13,9 @@ from allot.api.core import Node
 from allot.backoff import Backoff
 from allot.client import resources
 from allot.client.client import Client
-from allot.client.clock import wall_clock
 from allot.client.event_recorder import EventRecorder
 from allot.client.informer import InformerFactory, Sources
+from allot.client.wall_clock import wall_clock
 from allot.exposition import show_gates
 from allot.features import DEFAULTS, FeatureGates
 from allot.scheduler.configuration import ProfileConfiguration, SchedulerConfiguration

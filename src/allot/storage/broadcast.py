@@ -15,19 +15,11 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
-from allot.storage.interface import (
-    Change,
-    SlowWatcherError,
-    StorageError,
-    StoreUnavailableError,
-    Watch,
-)
+from allot.storage.interface import Change, SlowWatcherError, StorageError
 from allot.storage.revision_times import RevisionTimes, TimeMark
 from allot.storage.transactions import Batch
-
-Awaited = TypeVar("Awaited")
 
 DEFAULT_WINDOW_REVISIONS: Final = 10_000
 DEFAULT_WINDOW_BYTES: Final = 64 << 20
@@ -117,6 +109,8 @@ class Broadcast:
         """The window has every change that is newer than this."""
         self.oldest = 0
         """The oldest revision from which a watch can start."""
+        self.withdrawals = 0
+        """How often published changes were withdrawn."""
         self.closed = False
         self._clock = clock
         self._times = RevisionTimes(revision, clock(), marks)
@@ -179,6 +173,11 @@ class Broadcast:
         for topic in topics:
             topic.error = error
             topic.wake()
+
+    def withdraw(self, revision: int) -> None:
+        """Take back all changes after `revision`: all watchers are cut off, also those that have not begun."""
+        self.withdrawals += 1
+        self.restart(revision, SlowWatcherError("changes that were shown could not be stored"))
 
     def close(self) -> None:
         """Stop publishing: watches end after the published changes."""
@@ -254,139 +253,6 @@ class Broadcast:
             self.floor = batch[0].revision
             for topic, _ in self._parts(batch):
                 topic.drop(self.floor)
-
-
-class BroadcastWatch(Watch):
-    """A watcher: of history first, if needed, then of its topic. For one reader at a time.
-
-    It joins its topic with the first read. Until then it cannot fall behind.
-    """
-
-    def __init__(self, broadcast: Broadcast, prefix: str, after: int) -> None:
-        self._broadcast, self._prefix = broadcast, prefix
-        self._seen = after
-        """Only newer revisions are delivered."""
-        self._history: deque[Batch] = deque()
-        self._topic: Topic | None = None
-        self._next = 0
-        """The number of the topic's next batch to deliver."""
-        self._closed = False
-        self._error: StorageError | None = None
-        self._waiter: asyncio.Future[Any] | None = None
-
-    async def __anext__(self) -> Sequence[Change]:
-        while True:
-            if self._closed:
-                raise StopAsyncIteration
-            if self._history:
-                return self._history.popleft()
-            if self._topic is None and not self._try_to_join():
-                if self._broadcast.closed:
-                    raise StopAsyncIteration
-                await self._read_history()
-                continue
-            assert self._topic is not None
-            index = self._place(self._topic)
-            batches = self._topic.batches
-            if index == len(batches):
-                if self._broadcast.closed:
-                    raise StopAsyncIteration
-                await self._wait(self._topic)
-                continue
-            self._next += 1
-            if batches[index][0].revision > self._seen:
-                return batches[index]
-
-    def pending(self) -> list[Sequence[Change]]:
-        topic = self._topic
-        if (
-            topic is not None
-            and topic.error is None
-            and self._next == topic.first + len(topic.batches)
-            and not self._history
-        ):
-            return []  # the usual case, several times for every request
-        if self._closed:
-            return []
-        found: list[Sequence[Change]] = list(self._history)
-        self._history.clear()
-        if self._topic is not None or self._try_to_join():
-            assert self._topic is not None
-            batches = self._topic.batches[self._place(self._topic) :]
-            self._next = self._topic.end
-            if batches and batches[0][0].revision <= self._seen:
-                batches = [batch for batch in batches if batch[0].revision > self._seen]
-            found += batches
-        return found
-
-    async def backlog(self) -> list[Sequence[Change]]:
-        while not (self._closed or self._history or self._topic or self._try_to_join()):
-            if self._broadcast.closed:
-                raise StoreUnavailableError("the store is closed")
-            await self._read_history()
-        return self.pending()
-
-    def close(self) -> None:
-        self._closed = True
-        self._leave()
-        self._history.clear()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.cancel()
-
-    def _place(self, topic: Topic) -> int:
-        """The index of the next batch in the topic."""
-        if topic.error is not None:
-            self._error = topic.error
-        elif self._next < topic.first + topic.dropped:
-            self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
-        if self._error is not None:
-            self._leave()
-            raise self._error
-        return self._next - topic.first
-
-    async def _wait(self, topic: Topic) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        topic.waiting.add(waiter)
-        try:
-            await self._unless_closed(waiter)
-        finally:
-            topic.waiting.discard(waiter)
-
-    async def _read_history(self) -> None:
-        upto = self._broadcast.revision
-        reading = asyncio.ensure_future(
-            self._broadcast.read_history(self._prefix, self._seen, upto)
-        )
-        page = await self._unless_closed(reading)
-        if page is not None:
-            self._history.extend(page.batches)
-            self._seen = page.upto
-
-    async def _unless_closed(self, waiter: asyncio.Future[Awaited]) -> Awaited | None:
-        """Wait; None if the watch, or the store, was closed meanwhile."""
-        self._waiter = waiter
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if (self._closed or self._broadcast.closed) and not (task and task.cancelling()):
-                return None
-            raise
-        finally:
-            self._waiter = None
-
-    def _try_to_join(self) -> bool:
-        if self._error is not None:
-            raise self._error
-        if self._broadcast.covers(self._seen):
-            self._topic = self._broadcast.join(self._prefix, self._seen)
-            self._next = self._topic.number_after(self._seen)
-        return self._topic is not None
-
-    def _leave(self) -> None:
-        if self._topic is not None:
-            self._broadcast.leave(self._topic)
-            self._topic = None
 
 
 def _revision_of(batch: Batch) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,12 +18,14 @@ from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
     DEFAULT_WINDOW_REVISIONS,
     Broadcast,
-    BroadcastWatch,
     HistoryPage,
 )
+from allot.storage.broadcast_watch import BroadcastWatch
+from allot.storage.compaction import keep_compacting
 from allot.storage.etcd_client import EtcdClient, RefusedError, TlsFiles
 from allot.storage.etcd_feed import ChangeFeed, Moment, read_history, read_moment
 from allot.storage.etcd_layout import MAX_OPERATIONS, Layout, first_conflict
+from allot.storage.etcd_versions import warn_of_old_members
 from allot.storage.interface import (
     MISSING,
     CompactedError,
@@ -49,8 +50,6 @@ EMPTY_REVISION: Final = 1
 RETRY_SECONDS: Final = 1.0
 """How often a store whose writes fail checks whether they succeed again."""
 NO_TLS_FILES: Final = TlsFiles()
-OLDEST_ETCD: Final = (3, 5, 5)
-"""Older versions can lose acknowledged writes (etcd issues 13766 and 14370)."""
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +124,7 @@ class EtcdStore(Store):
             clock=clock,
         )
         if compaction_interval_seconds:
-            compacting = store._keep_compacting(compaction_interval_seconds)
+            compacting = keep_compacting(store.compact_old, compaction_interval_seconds)
             store._tasks.append(asyncio.create_task(compacting))
         return store
 
@@ -347,30 +346,6 @@ class EtcdStore(Store):
         return await read_history(
             self._client, self._layout, prefix, after, upto, MAX_CHANGES_PER_PAGE
         )
-
-    async def _keep_compacting(self, interval_seconds: float) -> None:
-        while True:
-            await asyncio.sleep(interval_seconds)
-            try:
-                await self.compact_old()
-            except StorageError as error:
-                logger.warning("compaction failed, retrying: %s", error)
-            except Exception:
-                logger.exception("compaction failed, retrying")
-
-
-async def warn_of_old_members(client: EtcdClient) -> None:
-    """Warn of members whose version may lose writes."""
-    for url, version in (await client.versions()).items():
-        numbers = [int(number) for number in re.findall(r"\d+", version)[:3]]
-        if tuple(numbers) < OLDEST_ETCD:
-            oldest = ".".join(map(str, OLDEST_ETCD))
-            logger.warning(
-                "%s runs etcd %s, which can lose acknowledged writes; upgrade to %s or newer",
-                url,
-                version,
-                oldest,
-            )
 
 
 async def _begin(client: EtcdClient, layout: Layout) -> Moment:

@@ -151,10 +151,12 @@ class EtcdClient:
         except grpc.aio.AioRpcError as error:
             if error.code() in _REFUSALS:
                 raise RefusedError(f"etcd refuses: {error.details()}") from error
-            if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "space" in _said(error):
+            if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "space" in _error_details(
+                error
+            ):
                 raise StoreFullError(f"etcd has no space left: {error.details()}") from error
             self._turn_from(endpoint)
-            raise StoreUnavailableError(f"{endpoint.url}: {_said(error)}") from error
+            raise StoreUnavailableError(f"{endpoint.url}: {_error_details(error)}") from error
         except TimeoutError:
             self._turn_from(endpoint)
             raise StoreUnavailableError(f"{endpoint.url}: no answer") from None
@@ -176,7 +178,7 @@ class EtcdClient:
                     yield response
             except grpc.aio.AioRpcError as error:
                 self._turn_from(endpoint)
-                raise StoreUnavailableError(f"{endpoint.url}: {_said(error)}") from error
+                raise StoreUnavailableError(f"{endpoint.url}: {_error_details(error)}") from error
             raise StoreUnavailableError(f"{endpoint.url} ended the watch")
 
         stream = responses()
@@ -189,17 +191,17 @@ class EtcdClient:
     async def retry(self, attempt: Callable[[], Awaitable[Result]], failure: str) -> Result:
         """The result of an idempotent attempt, retried on other members until the timeout."""
         failures = 0
-        said = "no answer"
+        details = "no answer"
         with suppress(TimeoutError):
             async with asyncio.timeout(self.timeout_seconds):
                 while True:
                     try:
                         return await attempt()
                     except StoreUnavailableError as error:
-                        said = str(error)
+                        details = str(error)
                     failures += 1
                     await asyncio.sleep(BACKOFF.seconds(failures))
-        raise StoreUnavailableError(f"{failure}: {said}")
+        raise StoreUnavailableError(f"{failure}: {details}")
 
     async def close(self) -> None:
         for endpoint in self._endpoints:
@@ -219,16 +221,16 @@ class EtcdClient:
                 async with asyncio.timeout(share_seconds + LATE_SECONDS):
                     return await getattr(endpoint, method)(request, timeout=share_seconds)
             except (grpc.aio.AioRpcError, TimeoutError) as error:
-                said = "no answer"
+                details = "no answer"
                 if isinstance(error, grpc.aio.AioRpcError):
-                    said = _said(error)
+                    details = _error_details(error)
                     if error.code() in _REFUSALS:
-                        raise RefusedError(said) from error
+                        raise RefusedError(details) from error
                 self._turn_from(endpoint)
                 failures += 1
                 delay = BACKOFF.seconds(failures)
                 if loop.time() + delay >= deadline:
-                    raise StoreUnavailableError(f"{endpoint.url}: {said}") from error
+                    raise StoreUnavailableError(f"{endpoint.url}: {details}") from error
             await asyncio.sleep(delay)
 
     async def _ready_endpoint(self) -> Endpoint:
@@ -257,5 +259,5 @@ class EtcdClient:
             self._preferred = (self._preferred + 1) % len(self._endpoints)
 
 
-def _said(error: grpc.aio.AioRpcError) -> str:
+def _error_details(error: grpc.aio.AioRpcError) -> str:
     return error.details() or str(error.code())

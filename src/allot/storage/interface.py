@@ -4,12 +4,16 @@ A store is a sorted map from keys to bytes with one sequence of revisions. A wri
 takes effect as a whole and gets one revision, greater than all before it, durable when the call
 returns. Reads are linearizable: they show every write that was acknowledged before they began. Past
 revisions can be read and watched from until they are compacted.
+
+A store may show writes while they are being committed (decision 0015). What it shows beyond `durable` can still be
+withdrawn, and must not leave the process before `until_durable`.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
@@ -183,6 +187,25 @@ class Store(ABC):
         """The newest revision that watches can be read up to without waiting; -1 if it is not known."""
         return -1
 
+    @property
+    def durable(self) -> int:
+        """All writes up to this revision are durable. By default what is not durable is not shown."""
+        return sys.maxsize
+
+    @property
+    def withdrawals(self) -> int:
+        """How often shown writes were withdrawn because their commit failed. Their revisions are not used again."""
+        return 0
+
+    async def until_durable(self, revision: int) -> None:  # noqa: B027 - by default nothing is withdrawn
+        """Returns when all writes up to a shown revision are durable; `StoreUnavailableError` if they were withdrawn."""
+
+    def on_withdrawal(self, listener: Callable[[], None]) -> None:  # noqa: B027 - by default nothing is withdrawn
+        """Call `listener` as soon as shown writes are withdrawn, before anything else is written."""
+
+    def ignore_withdrawals(self, listener: Callable[[], None]) -> None:  # noqa: B027 - by default nothing is withdrawn
+        """Do not call `listener` any more."""
+
     @abstractmethod
     async def revision(self) -> int:
         """The revision of the last write; later reads show at least this revision."""
@@ -206,6 +229,10 @@ class Store(ABC):
         Each key occurs once; any string except the empty one is valid. A write that changes nothing (only checks, or
         deletes of missing keys) gets no new revision: the current one is returned.
         """
+
+    async def submit(self, *operations: Operation) -> int:
+        """As `write`, but it may return when the write is shown, before it is durable."""
+        return await self.write(*operations)
 
     @abstractmethod
     def watch(self, prefix: str, after: int) -> Watch:

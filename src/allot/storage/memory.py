@@ -12,10 +12,10 @@ from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
     DEFAULT_WINDOW_REVISIONS,
     Broadcast,
-    BroadcastWatch,
     HistoryPage,
     cost_of,
 )
+from allot.storage.broadcast_watch import BroadcastWatch
 from allot.storage.entries import Entries
 from allot.storage.interface import (
     CompactedError,

@@ -11,8 +11,13 @@ REPRESENTATIONS: Final = "sqlite, sqlite:PATH, etcd:URL[,URL...] or memory"
 DEFAULT_FILE: Final = "allot.db"
 
 
-async def open_store(spec: str, data_dir: Path | None) -> Store:
-    """The store that `spec` names. The SQLite file is in `data_dir` by default."""
+async def open_store(
+    spec: str, data_dir: Path | None, *, shows_pending_writes: bool = False
+) -> Store:
+    """The store that `spec` names. The SQLite file is in `data_dir` by default.
+
+    `shows_pending_writes`: SQLite shows writes while they are committed.
+    """
     kind, _, place = spec.partition(":")
     if spec == "memory":
         from allot.storage.memory import MemoryStore
@@ -21,13 +26,15 @@ async def open_store(spec: str, data_dir: Path | None) -> Store:
     if kind == "sqlite":
         from allot.storage.sqlite import SqliteStore
 
-        return await SqliteStore.open(_sqlite_path(spec, place, data_dir))
+        return await SqliteStore.open(
+            _sqlite_path(spec, place, data_dir), shows_pending_writes=shows_pending_writes
+        )
     if kind == "etcd":
         try:
             from allot.storage.etcd import EtcdStore
         except ModuleNotFoundError as error:
             raise StorageError(
-                f"storage {spec!r} needs the package {error.name}: install allot[etcd]"
+                f"storage {spec!r} needs the packages grpcio and protobuf: install allot[etcd]"
             ) from error
 
         return await EtcdStore.connect([url for url in place.split(",") if url])

@@ -23,7 +23,7 @@ from allot.storage.revision_log import (
     RevisionLog,
     is_intact,
 )
-from allot.storage.sqlite_files import NoDatabaseError, told_plainly
+from allot.storage.sqlite_files import NoDatabaseError, sqlite_errors_translated
 from allot.storage.sqlite_pages import BadCell, Image, Row
 from allot.storage.sqlite_schema import POSITION_BITS
 
@@ -96,7 +96,7 @@ def rescue(path: Path, target: Path) -> Examination:
         raise StorageError(f"{error.filename} exists already; choose another place") from error
     except OSError as error:
         raise StorageError(f"{error.filename} cannot be made: {error.strerror}") from error
-    with told_plainly(target):
+    with sqlite_errors_translated(target):
         _write(target, found.current, found.revision + UNKNOWN_REVISIONS)
     return found
 
@@ -114,7 +114,7 @@ def _examine(path: Path) -> Examination:
     except DamagedStoreError as error:
         problem = str(error)
     try:
-        with told_plainly(path):
+        with sqlite_errors_translated(path):
             load(path, mark)
             with reading(path) as connection:
                 check_pages(connection, None)

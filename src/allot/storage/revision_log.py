@@ -18,6 +18,8 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +48,8 @@ PRAGMAS: Final = (
 )
 
 MAX_CHANGES_PER_WRITE: Final = 1 << POSITION_BITS
+MAX_ROWS_PER_STATEMENT: Final = 16
+"""Statements are prepared once for each number of rows."""
 
 _PREVIOUS_ROW: Final = (
     f"BETWEEN l.previous << {POSITION_BITS} AND (l.previous + 1 << {POSITION_BITS}) - 1"
@@ -142,15 +146,19 @@ class RevisionLog:
             for batch in batches
             for position, change in enumerate(batch)
         ]
-        with self._transaction():
-            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            # The clock may also be set back.
-            is_due = abs(time - self._last_time) >= self._seconds_between_times
-            if is_due and last:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO times VALUES (?, ?, ?)",
-                    (last, time, time_checksum(last, time)),
-                )
+        # The clock may also be set back.
+        is_due = abs(time - self._last_time) >= self._seconds_between_times
+        if len(rows) <= MAX_ROWS_PER_STATEMENT and not is_due:
+            # A transaction of its own, in one call: the interpreter lock changes hands once.
+            self._connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
+        else:
+            with self._transaction():
+                self._connection.executemany(_insert(1), rows)
+                if is_due and last:
+                    self._connection.execute(
+                        "INSERT OR REPLACE INTO times VALUES (?, ?, ?)",
+                        (last, time, time_checksum(last, time)),
+                    )
         if is_due:
             self._last_time = time
         if self._mark is not None:
@@ -163,7 +171,7 @@ class RevisionLog:
         for record in kept:
             kept_sum = added(kept_sum, record.checksum)
         with self._transaction():
-            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+            self._connection.executemany(_insert(1), kept)
             write_progress(self._connection, Progress(revision, len(kept), kept_sum))
 
     def write_nothing(self) -> None:
@@ -314,6 +322,11 @@ class _Fate(NamedTuple):
     previous: int
     checksum: int
     is_deletion: bool
+
+
+@cache
+def _insert(rows: int) -> str:
+    return f"INSERT INTO log VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608
 
 
 def _row(change: Change, position: int, changes: int) -> Record:

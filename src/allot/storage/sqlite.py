@@ -7,6 +7,9 @@ has its own revision and result.
     write() ─► queue ─► decide against entries ─► append, fsync ─► entries, watchers, answers
     write() ─► queue ──────── waits ────────────────────────────► decide ...
                event loop                         writer thread    event loop
+
+With `shows_pending_writes` entries and watchers change when a commit begins, not when it ends, and `submit` returns then
+(decision 0015). If it fails they are changed back.
 """
 
 from __future__ import annotations
@@ -20,15 +23,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Final, ParamSpec, Self, TypeVar
 
 from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
     DEFAULT_WINDOW_REVISIONS,
     Broadcast,
-    BroadcastWatch,
     HistoryPage,
 )
+from allot.storage.broadcast_watch import BroadcastWatch
+from allot.storage.compaction import keep_compacting
 from allot.storage.entries import UNCHANGED, Entries, Past
 from allot.storage.interface import (
     CompactedError,
@@ -36,16 +40,22 @@ from allot.storage.interface import (
     FutureRevisionError,
     Operation,
     Page,
-    RevisionConflictError,
     StorageError,
     Store,
     StoreUnavailableError,
     Watch,
 )
 from allot.storage.log_verification import Contents
+from allot.storage.pending_commit import (
+    WITHDRAWN,
+    PendingCommit,
+    is_placeholder,
+    placeholders,
+)
 from allot.storage.revision_log import MAX_CHANGES_PER_WRITE
 from allot.storage.sqlite_files import Files, explain, open_files
-from allot.storage.transactions import Batch, check_form, decide_changes
+from allot.storage.transactions import Batch, check_form
+from allot.storage.write_group import QueuedWrite, WriteGroup, refuse
 
 MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_TURNS: Final = 4
@@ -53,6 +63,7 @@ MAX_TURNS: Final = 4
 MAX_ROWS_PER_COMPACTION: Final = 500
 """Writes wait while this many rows are compacted, for some milliseconds."""
 MAX_CHANGES_PER_PAGE: Final = 1000
+ABANDONED: Final = "writing was abandoned"
 RETRY_SECONDS: Final = 1.0
 """How often a store whose writes fail checks whether they succeed again."""
 
@@ -60,13 +71,6 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
-
-
-class _Waiting(NamedTuple):
-    """A queued write."""
-
-    operations: tuple[Operation, ...]
-    answer: asyncio.Future[int]
 
 
 class SqliteStore(Store):
@@ -80,6 +84,7 @@ class SqliteStore(Store):
         window_revisions: int,
         window_bytes: int,
         history_seconds: float,
+        shows_pending_writes: bool,
         clock: Callable[[], float],
     ) -> None:
         self._files = files
@@ -97,10 +102,15 @@ class SqliteStore(Store):
         if contents.recent:
             self._broadcast.preload(contents.recent, contents.recent[0][0].revision - 1)
         self._history_seconds, self._clock = history_seconds, clock
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[QueuedWrite] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._in_doubt = False
         """Whether the file may have an unknown revision, because a commit failed."""
+        self._shows_pending_writes = shows_pending_writes
+        self._pending: PendingCommit | None = None
+        self._withdrawn: list[range] = []
+        """Revisions that were shown and are not stored."""
+        self._withdrawal_listeners: dict[Callable[[], None], None] = {}
         self._trouble: str | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._closing = False
@@ -118,6 +128,7 @@ class SqliteStore(Store):
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         history_seconds: float = 300.0,
         compaction_interval_seconds: float = 30.0,
+        shows_pending_writes: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open or create the file. Raises `StorageError`.
@@ -132,11 +143,12 @@ class SqliteStore(Store):
             window_revisions=window_revisions,
             window_bytes=window_bytes,
             history_seconds=history_seconds,
+            shows_pending_writes=shows_pending_writes,
             clock=clock,
         )
         if compaction_interval_seconds:
             store._compacting = asyncio.create_task(
-                store._keep_compacting(compaction_interval_seconds)
+                keep_compacting(store._sync_and_compact, compaction_interval_seconds)
             )
         return store
 
@@ -147,6 +159,26 @@ class SqliteStore(Store):
     @property
     def announced(self) -> int:
         return self._broadcast.revision
+
+    @property
+    def durable(self) -> int:
+        return self._broadcast.revision if self._pending is None else self._pending.durable
+
+    @property
+    def withdrawals(self) -> int:
+        return self._broadcast.withdrawals
+
+    async def until_durable(self, revision: int) -> None:
+        if self._pending is not None and revision > self._pending.durable:
+            await self._pending.wait()
+        elif any(revision in each for each in self._withdrawn):
+            raise StoreUnavailableError(f"revision {revision} could not be made durable")
+
+    def on_withdrawal(self, listener: Callable[[], None]) -> None:
+        self._withdrawal_listeners[listener] = None
+
+    def ignore_withdrawals(self, listener: Callable[[], None]) -> None:
+        self._withdrawal_listeners.pop(listener, None)
 
     async def revision(self) -> int:
         return self._broadcast.revision
@@ -165,6 +197,14 @@ class SqliteStore(Store):
         return self._entries.page(prefix, after, limit, shown, past)
 
     async def write(self, *operations: Operation) -> int:
+        return await self._enqueue(operations, is_submitted=False)
+
+    async def submit(self, *operations: Operation) -> int:
+        return await self._enqueue(operations, is_submitted=True)
+
+    def _enqueue(
+        self, operations: tuple[Operation, ...], *, is_submitted: bool
+    ) -> asyncio.Future[int]:
         check_form(operations)
         if len(operations) > MAX_CHANGES_PER_WRITE:
             raise StorageError(
@@ -174,10 +214,10 @@ class SqliteStore(Store):
             raise StoreUnavailableError("the store is closed")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[int] = loop.create_future()
-        self._queue.append(_Waiting(operations, answer))
+        self._queue.append(QueuedWrite(operations, answer, is_submitted))
         if self._writing is None:
             self._writing = loop.create_task(self._write_queued())
-        return await answer
+        return answer
 
     def watch(self, prefix: str, after: int) -> Watch:
         return BroadcastWatch(self._broadcast, prefix, after)
@@ -185,6 +225,7 @@ class SqliteStore(Store):
     async def compact(self, revision: int) -> None:
         if revision > self._broadcast.revision:
             raise FutureRevisionError(revision, self._broadcast.revision)
+        await self.until_durable(revision)
         async with self._compaction_turn:
             while self._broadcast.oldest < revision:
                 self._broadcast.oldest = await self._in_thread(
@@ -199,7 +240,7 @@ class SqliteStore(Store):
         )
 
     async def revision_at(self, time: float) -> int:
-        return self._broadcast.revision_at(time)
+        return min(self._broadcast.revision_at(time), self.durable)
 
     async def oldest(self) -> int:
         return self._broadcast.oldest
@@ -228,16 +269,16 @@ class SqliteStore(Store):
             while self._queue:
                 await self._gather()
                 count = min(len(self._queue), MAX_WRITES_PER_COMMIT)
-                group = [self._queue.popleft() for _ in range(count)]
+                writes = [self._queue.popleft() for _ in range(count)]
                 try:
-                    await self._write_group(group)
+                    await self._write_group(writes)
                 except StorageError as error:
                     self._note_trouble(error)
-                    _refuse(group, error)
+                    refuse(writes, error)
                 except BaseException:
                     self._in_doubt = True
-                    given_up = StoreUnavailableError("writing was abandoned")
-                    _refuse([*group, *self._queue], given_up)
+                    given_up = StoreUnavailableError(ABANDONED)
+                    refuse([*writes, *self._queue], given_up)
                     self._queue.clear()
                     raise
         finally:
@@ -251,42 +292,49 @@ class SqliteStore(Store):
             if len(self._queue) == count:
                 return
 
-    async def _write_group(self, group: Sequence[_Waiting]) -> None:
-        """Decide, commit, publish and return results. If it fails, nothing is changed."""
+    async def _write_group(self, writes: Sequence[QueuedWrite]) -> None:
+        """Decide, commit, show and answer. If it fails, nothing is changed."""
         if self._in_doubt:
             await self._resolve_doubt()
-        last = self._broadcast.revision
-        batches: list[Batch] = []
-        outcomes: list[int | RevisionConflictError] = []
-        staged: dict[str, Entry | None] = {}
+        group = WriteGroup(writes, self._broadcast.revision, self._entries.get)
+        if group.batches:
+            if self._shows_pending_writes and self._trouble is None:
+                self._pending = PendingCommit(group.last, group.batches)
+                self._show(group.batches)
+                group.answer_submitted()
+            await self._commit(group)
+            self._note_success()
+        group.answer()
 
-        def current(key: str) -> Entry | None:
-            return staged[key] if key in staged else self._entries.get(key)
-
-        for operations, _ in group:
-            revision = last + len(batches) + 1
-            try:
-                batch = decide_changes(operations, current, revision)
-            except RevisionConflictError as conflict:
-                outcomes.append(conflict)
-                continue
-            if batch:
-                batches.append(batch)
-                staged.update((change.key, change.entry) for change in batch)
-            outcomes.append(last + len(batches))
-        if batches:
+    async def _commit(self, group: WriteGroup) -> None:
+        """Make the changes durable, and show them if they are not shown yet."""
+        batches, last = group.batches, group.last
+        try:
             await self._in_thread(
                 self._writer_thread, self._log.append, batches, last, self._clock()
             )
+        except BaseException as error:
+            if self._pending is not None:
+                self._withdraw(self._pending, error)
+            raise
+        if self._pending is None:
             self._show(batches)
-            self._note_success()
-        for (_, answer), outcome in zip(group, outcomes, strict=True):
-            if answer.done():
-                continue  # the caller was cancelled
-            if isinstance(outcome, int):
-                answer.set_result(outcome)
-            else:
-                answer.set_exception(outcome)
+        else:
+            self._pending.end()
+            self._pending = None
+
+    def _withdraw(self, pending: PendingCommit, error: BaseException) -> None:
+        """Change everything back, and refuse what was written meanwhile: it may follow from what was shown."""
+        known = error if isinstance(error, StorageError) else StoreUnavailableError(ABANDONED)
+        self._pending = None
+        self._withdrawn.append(range(pending.durable + 1, self._broadcast.revision + 1))
+        self._entries.apply(pending.undone())
+        self._broadcast.withdraw(pending.durable)
+        pending.end(known)
+        refuse(self._queue, known)
+        self._queue.clear()
+        for listener in tuple(self._withdrawal_listeners):
+            listener()
 
     def _note_trouble(self, error: StorageError) -> None:
         self._in_doubt = True
@@ -333,7 +381,22 @@ class SqliteStore(Store):
         while (known := self._broadcast.revision) < upto:
             page = await self._in_thread(thread, log.history, "", known, upto, MAX_CHANGES_PER_PAGE)
             self._show(page.batches)
+        await self._replace_withdrawn(known)
         self._in_doubt = False
+
+    async def _replace_withdrawn(self, last: int) -> None:
+        """Store something else at the withdrawn revisions, unless the file has them after all."""
+        if not self._withdrawn:
+            return
+        withdrawn = self._withdrawn[-1]
+        if last in withdrawn and not is_placeholder(self._entries.get(WITHDRAWN), last):
+            self._withdrawn.pop()
+        elif last + 1 == withdrawn.start:
+            missing = [*placeholders(withdrawn, self._entries.get)]
+            await self._in_thread(
+                self._writer_thread, self._log.append, missing, last, self._clock()
+            )
+            self._show(missing)
 
     def _show(self, batches: Sequence[Batch]) -> None:
         for batch in batches:
@@ -341,6 +404,9 @@ class SqliteStore(Store):
         self._broadcast.publish(batches)
 
     async def _read_history(self, prefix: str, after: int, upto: int) -> HistoryPage:
+        with suppress(StoreUnavailableError):
+            await self.until_durable(upto)
+        upto = min(upto, self.durable)
         return await self._in_thread(
             self._reader_thread, self._reader.history, prefix, after, upto, MAX_CHANGES_PER_PAGE
         )
@@ -349,9 +415,9 @@ class SqliteStore(Store):
         """The entries at `revision` of keys that have changed since. Use it before the next await."""
         broadcast = self._broadcast
         while True:
-            upto = broadcast.revision
-            if revision > upto:
-                raise FutureRevisionError(revision, upto)
+            upto = self.durable  # the file has no more
+            if revision > broadcast.revision:
+                raise FutureRevisionError(revision, broadcast.revision)
             if revision < broadcast.oldest:
                 raise CompactedError(revision, broadcast.oldest)
             if revision >= broadcast.floor:
@@ -379,20 +445,6 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise explain(self._files.path, error) from error
 
-    async def _keep_compacting(self, interval_seconds: float) -> None:
-        while True:
-            await asyncio.sleep(interval_seconds)
-            try:
-                await self._in_thread(self._reader_thread, self._files.mark.sync)
-                await self.compact_old()
-            except (StorageError, OSError) as error:
-                logger.warning("compaction failed, retrying: %s", error)
-            except Exception:
-                logger.exception("compaction failed, retrying")
-
-
-def _refuse(writes: Sequence[_Waiting], error: StorageError) -> None:
-    kind = type(error) if isinstance(error, StoreUnavailableError) else StoreUnavailableError
-    for _, answer in writes:
-        if not answer.done():
-            answer.set_exception(kind(f"the write could not be made durable: {error}"))
+    async def _sync_and_compact(self) -> None:
+        await self._in_thread(self._reader_thread, self._files.mark.sync)
+        await self.compact_old()

@@ -75,7 +75,7 @@ class Files(NamedTuple):
 
 def open_files(path: Path, max_recent: int, max_recent_bytes: int) -> tuple[Files, Contents]:
     """Open or create the store at `path`. Raises `StorageError`, which says what to do."""
-    with ExitStack() as cleanup, told_plainly(path):
+    with ExitStack() as cleanup, sqlite_errors_translated(path):
         lock = FileLock(path)
         cleanup.callback(lock.release)
         mark = read_mark(path)
@@ -126,7 +126,7 @@ def wal_size(path: Path) -> int:
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def sqlite_errors_translated(path: Path) -> Iterator[None]:
     """Translate errors of the file system and of SQLite to `StorageError` with the path."""
     try:
         yield

@@ -305,6 +305,8 @@ class TopApp(App[int]):
         self._search_timer = self.set_timer(SEARCH_SECONDS, self._search)
 
     def _search(self) -> None:
+        if not self.query("#search"):
+            return  # the timer expired while the application ends
         self._query = SearchQuery.parse(self._search_text)
         self._draw_view()
 

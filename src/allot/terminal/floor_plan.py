@@ -38,7 +38,7 @@ class Piece(NamedTuple):
         return self.first + len(self.offsets) - 1
 
 
-class Place(NamedTuple):
+class DevicePosition(NamedTuple):
     """A device: the number of its group, and its number in the group."""
 
     group: int
@@ -93,7 +93,7 @@ class FloorPlan:
 
     # --- finding places ---
 
-    def line_of(self, place: Place) -> int:
+    def line_of(self, place: DevicePosition) -> int:
         y = self._first_line[place.group]
         while y + 1 < len(self.lines):
             piece = self._piece(y, place.group)
@@ -102,7 +102,7 @@ class FloorPlan:
             y += 1
         return y
 
-    def column_of(self, place: Place) -> int:
+    def column_of(self, place: DevicePosition) -> int:
         piece = self._piece(self.line_of(place), place.group)
         assert piece is not None
         return piece.x + self.prefix + piece.offsets[place.device - piece.first]
@@ -110,7 +110,7 @@ class FloorPlan:
     def _piece(self, y: int, group: int) -> Piece | None:
         return next((each for each in self.lines[y] if each.group == group), None)
 
-    def nearest(self, x: int, y: int) -> Place:
+    def nearest(self, x: int, y: int) -> DevicePosition:
         """The device in line `y` that is nearest to column `x`."""
         line = self.lines[max(0, min(y, len(self.lines) - 1))]
         found = min(
@@ -120,18 +120,18 @@ class FloorPlan:
                 for number, offset in enumerate(piece.offsets)
             ),
         )
-        return Place(*found[1:])
+        return DevicePosition(*found[1:])
 
-    def beside(self, place: Place, step: int) -> Place:
+    def beside(self, place: DevicePosition, step: int) -> DevicePosition:
         """The next or previous device, also across groups."""
         group, device = place.group, place.device + step
         if device < 0:
             if group == 0:
                 return place
-            return Place(group - 1, self.groups[group - 1].size - 1)
+            return DevicePosition(group - 1, self.groups[group - 1].size - 1)
         if device >= self.groups[group].size:
-            return Place(group + 1, 0) if group + 1 < len(self.groups) else place
-        return Place(group, device)
+            return DevicePosition(group + 1, 0) if group + 1 < len(self.groups) else place
+        return DevicePosition(group, device)
 
 
 def _offsets(group: DevicesOfNode, cell_width: int) -> list[int]:

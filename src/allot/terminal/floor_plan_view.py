@@ -17,7 +17,7 @@ from textual.strip import Strip
 from allot.api.identities import DeviceId
 from allot.questions.devices import DeviceRow
 from allot.terminal.device_index import DevicesOfNode
-from allot.terminal.floor_plan import FloorPlan, Piece, Place
+from allot.terminal.floor_plan import DevicePosition, FloorPlan, Piece
 from allot.terminal.state_symbols import (
     BLOCKS,
     STYLES,
@@ -68,7 +68,7 @@ class FloorPlanView(ScrollView, can_focus=True):
         self._rows: dict[int, Sequence[DeviceRow]] = {}
         self._plan = _EMPTY
         self._structure: object = None
-        self._place = Place(0, 0)
+        self._place = DevicePosition(0, 0)
         self._selected: DeviceId | None = None
 
     # --- data ---
@@ -146,7 +146,7 @@ class FloorPlanView(ScrollView, can_focus=True):
     def _find_selected(self) -> None:
         """Select the same device as before; if it is gone, the one that took its place."""
         if not self._plan.lines:
-            self._place, self._selected = Place(0, 0), None
+            self._place, self._selected = DevicePosition(0, 0), None
             self.post_message(self.Selected())
             return
         place = self._clamped(self._place)
@@ -156,15 +156,15 @@ class FloorPlanView(ScrollView, can_focus=True):
         self._place = place
         self._select(place)
 
-    def _clamped(self, place: Place) -> Place:
+    def _clamped(self, place: DevicePosition) -> DevicePosition:
         group = min(place.group, len(self._plan.groups) - 1)
-        return Place(group, min(place.device, self._plan.groups[group].size - 1))
+        return DevicePosition(group, min(place.device, self._plan.groups[group].size - 1))
 
-    def _search(self, device: DeviceId) -> Place | None:
+    def _search(self, device: DeviceId) -> DevicePosition | None:
         for group in range(len(self._plan.groups)):
             for number, row in enumerate(self._plan.groups[group].rows):
                 if row.id == device:
-                    return Place(group, number)
+                    return DevicePosition(group, number)
         return None
 
     def select_device(self, device: DeviceId) -> bool:
@@ -177,7 +177,7 @@ class FloorPlanView(ScrollView, can_focus=True):
         self._select(place)
         return True
 
-    def _select(self, place: Place) -> None:
+    def _select(self, place: DevicePosition) -> None:
         self._place = place
         row = self._rows_of(place.group)[place.device]
         self._selected = row.id

@@ -115,10 +115,6 @@ class RowTable(ScrollView, Generic[T], can_focus=True):
         """The selected row."""
         return self._rows[self._cursor] if self._cursor < len(self._rows) else None
 
-    @property
-    def row_count(self) -> int:
-        return len(self._rows)
-
     # --- widths ---
 
     def _measure(self) -> None:

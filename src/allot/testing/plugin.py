@@ -43,10 +43,13 @@ def allot_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Al
         if is_virtual
         else RealTimeCluster(tmp_path / "allot", settings)
     )
+    problem = ""
     try:
         cluster = made.__enter__()
     except (HardwareError, FeatureGateError) as error:
-        pytest.fail(f"allot_cluster: {error}", pytrace=False)
+        problem = str(error)
+    if problem:  # outside of the handler, or pytest would show the error a second time
+        pytest.fail(f"allot_cluster: {problem}", pytrace=False)
     try:
         yield cluster
     finally:

@@ -22,7 +22,7 @@ from allot.apiserver.auth.service_account_tokens import ServiceAccountTokens
 from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.kinds.resources import RESOURCES, Resource
-from allot.client.clock import wall_clock
+from allot.client.wall_clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import Store
 from allot.storage.memory import MemoryStore

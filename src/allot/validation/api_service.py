@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,6 +13,7 @@ from allot.validation.names import validate_subdomain
 from allot.validation.parts import Part, part, text
 
 SPEC: Final = FieldPath("spec")
+MAX_LABEL: Final = 63
 _LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _is_label: Final = re.compile(_LABEL).fullmatch
 LABEL_RULE: Final = (
@@ -52,7 +54,7 @@ def _validate_backend(spec: Part) -> Iterator[FieldError]:
         if bundle:
             yield invalid(
                 SPEC / "caBundle",
-                f"{len(bundle)} bytes",
+                f"{len(b64decode(bundle))} bytes",
                 "local APIServices may not have a caBundle",
             )
         if insecure:
@@ -84,7 +86,10 @@ def validate_storage_version_migration(migration: RawObject) -> Iterator[FieldEr
     name, group = text(resource, "resource"), text(resource, "group")
     if not name:
         yield required(path / "resource", "resource is required to be set")
-    elif not _is_label(name):
-        yield invalid(path / "resource", name, LABEL_RULE)
+    else:
+        if len(name) > MAX_LABEL:
+            yield invalid(path / "resource", name, f"must be no more than {MAX_LABEL} characters")
+        if not _is_label(name):
+            yield invalid(path / "resource", name, LABEL_RULE)
     if group:
         yield from validate_subdomain(group, path / "group")

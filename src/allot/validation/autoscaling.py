@@ -17,6 +17,7 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.label_selector import validate_label_selector
+from allot.validation.names import validate_label
 from allot.validation.parts import Part, part, parts, text
 
 SPEC: Final = FieldPath("spec")
@@ -48,6 +49,9 @@ def validate_autoscaler(autoscaler: RawObject) -> Iterator[FieldError]:
     if not text(target, "apiVersion"):
         path = SPEC / "scaleTargetRef" / "apiVersion"
         yield invalid(path, "", "apiVersion must specify API group")
+    elif (version := text(target, "apiVersion")).count("/") > 1:
+        path = SPEC / "scaleTargetRef" / "apiVersion"
+        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
     metrics = parts(spec, "metrics")
     for index, metric in enumerate(metrics):
         yield from _validate_metric(metric, SPEC / "metrics" @ index)
@@ -72,11 +76,17 @@ def _validate_reference(reference: Part, path: FieldPath) -> Iterator[FieldError
             yield invalid(path / field, value, problem)
 
 
+def _validate_container(name: str, path: FieldPath) -> Iterator[FieldError]:
+    if name:
+        yield from validate_label(name, path)
+    else:
+        yield required(path, "must specify a container")
+
+
 def _validate_metric(metric: Part, path: FieldPath) -> Iterator[FieldError]:
     type_ = text(metric, "type")
     if not type_:
         yield required(path / "type", "must specify a metric source type")
-        return
     if type_ not in _SOURCES:
         yield not_supported(path / "type", type_, tuple(_SOURCES))
         return
@@ -93,8 +103,10 @@ def _validate_metric(metric: Part, path: FieldPath) -> Iterator[FieldError]:
         case "Resource" | "ContainerResource":
             if not text(source, "name"):
                 yield required(path / field / "name", "must specify a resource name")
-            if type_ == "ContainerResource" and not text(source, "container"):
-                yield required(path / field / "container", "must specify a container")
+            if type_ == "ContainerResource":
+                yield from _validate_container(
+                    text(source, "container"), path / field / "container"
+                )
             yield from _validate_resource_target(target, place)
         case "Pods":
             yield from _validate_identifier(part(source, "metric"), path / field / "metric")

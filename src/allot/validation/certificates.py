@@ -61,7 +61,7 @@ def validate_signer_name(name: str, path: FieldPath) -> Iterator[FieldError]:
         for problem in label_problems(label):
             yield invalid(path, domain, f'validating label "{label}": {problem}')
     for segment in rest[0].split("."):
-        for problem in label_problems(segment.lower()):
+        for problem in subdomain_problems(segment.lower()):
             yield invalid(path, rest[0], f'validating label "{segment}": {problem}')
 
 

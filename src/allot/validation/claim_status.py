@@ -193,7 +193,13 @@ def _validate_device_statuses(new: ResourceClaim, old: ResourceClaim) -> Iterato
         identity = status.shared_device_id
         yield from _validate_device_status(status, path @ index, before.get(identity))
         if identity not in allocated:
-            yield invalid(path @ index, identity, "must be an allocated device in the claim")
+            shown = {
+                "Driver": status.driver,
+                "Pool": status.pool,
+                "Device": status.device,
+                "ShareID": status.share_id or "",
+            }
+            yield invalid(path @ index, shown, "must be an allocated device in the claim")
     yield from duplicates(statuses, path, attrgetter("shared_device_id"))
 
 

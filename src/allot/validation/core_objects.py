@@ -1,4 +1,4 @@
-"""Core kinds with few rules: namespaces, nodes, leases, priority and runtime classes, events, revisions."""
+"""Core kinds with few rules: namespaces, leases, priority and runtime classes, events, revisions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from allot.validation.fields import (
 )
 from allot.validation.immutable_fields import unchanged
 from allot.validation.metadata import validate_labels
-from allot.validation.names import validate_label, validate_label_key
-from allot.validation.parts import as_part, parts
+from allot.validation.names import validate_label
+from allot.validation.parts import as_part
 from allot.validation.pod_placement import validate_toleration
 
 SPEC: Final = FieldPath("spec")
@@ -27,7 +27,7 @@ STATUS: Final = FieldPath("status")
 NAME: Final = FieldPath("metadata") / "name"
 
 
-# --- namespaces and nodes ---
+# --- namespaces ---
 
 
 def validate_namespace_phase(namespace: RawObject) -> Iterator[FieldError]:
@@ -38,24 +38,6 @@ def validate_namespace_phase(namespace: RawObject) -> Iterator[FieldError]:
             yield invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")
     elif phase != "Terminating":
         yield invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
-
-
-TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def validate_node(node: RawObject) -> Iterator[FieldError]:
-    seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(parts(node.get("spec", default={}), "taints")):
-        path = SPEC / "taints" @ index
-        key, effect = taint.get("key") or "", taint.get("effect") or ""
-        yield from validate_label_key(key, path / "key")
-        if not effect:
-            yield required(path / "effect")
-        elif effect not in TAINT_EFFECTS:
-            yield not_supported(path / "effect", effect, TAINT_EFFECTS)
-        if (key, effect) in seen:
-            yield duplicate(path, taint)
-        seen.add((key, effect))
 
 
 # --- coordination, scheduling, node ---
@@ -119,7 +101,7 @@ def validate_runtime_class(runtime_class: RawObject) -> Iterator[FieldError]:
     tolerations = runtime_class.get("scheduling", "tolerations", default=[])
     for index, toleration in enumerate(tolerations):
         where = scheduling / "tolerations" @ index
-        yield from validate_toleration(toleration, where, names_value=True)
+        yield from validate_toleration(toleration, where)
         if toleration in tolerations[:index]:
             yield duplicate(where, toleration)
 

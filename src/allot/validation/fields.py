@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
@@ -113,10 +114,20 @@ def first_errors(errors: Iterable[FieldError]) -> list[FieldError]:
 def show_value(value: Any) -> str:
     """A value in an error message: strings quoted, the rest as compact JSON."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return _control_character.sub(_go_escape, json.dumps(value, ensure_ascii=False))
     if value is None:
         return "null"
     return msgspec.json.encode(value, enc_hook=to_builtin).decode()
+
+
+_control_character: Final = re.compile(r"\\u00([01][0-9a-f])|\x7f")
+_GO_ESCAPES: Final = {"07": r"\a", "0b": r"\v"}
+
+
+def _go_escape(found: re.Match[str]) -> str:
+    """A control character as Go quotes it."""
+    code = found[1] or "7f"
+    return _GO_ESCAPES.get(code, rf"\x{code}")
 
 
 def required(path: FieldPath, detail: str = "", *, declared: bool = False) -> FieldError:

@@ -97,8 +97,12 @@ def _validate_subject(subject: Part, path: FieldPath) -> Iterator[FieldError]:
     who = part(subject, field)
     if not text(who, "name"):
         yield required(path / field / "name")
-    if kind == "ServiceAccount" and not text(who, "namespace"):
-        yield required(path / field / "namespace", "must specify namespace for service account")
+    if kind == "ServiceAccount":
+        namespace = text(who, "namespace")
+        if not namespace:
+            yield required(path / field / "namespace", "must specify namespace for service account")
+        for problem in label_problems(namespace) if namespace else ():
+            yield invalid(path / field / "namespace", namespace, problem)
 
 
 def _validate_verbs(verbs: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
@@ -131,7 +135,8 @@ def _validate_resource_rule(rule: Part, path: FieldPath) -> Iterator[FieldError]
             "resource rules that are not cluster scoped must supply at least one namespace",
         )
     elif "*" in namespaces and len(namespaces) > 1:
-        yield invalid(path / "namespaces", list(namespaces), "'*' must be alone")
+        problem = "if '*' is present, must not specify other namespaces"
+        yield invalid(path / "namespaces", list(namespaces), problem)
     else:
         for index, namespace in enumerate(namespaces):
             for problem in () if namespace == "*" else label_problems(namespace):
@@ -166,6 +171,8 @@ def validate_priority_level(level: RawObject) -> Iterator[FieldError]:
     type_, path = text(spec, "type"), SPEC / "type"
     if not type_:
         yield required(path)
+        if spec.get("limited") is not None:
+            yield forbidden(SPEC / "limited", "")
         return
     if (name == EXEMPT) != (type_ == "Exempt") and type_ in ("Exempt", "Limited"):
         yield invalid(path, type_, "must be 'Exempt' if and only if `name` is 'exempt'")

@@ -11,7 +11,17 @@ from typing import Any, Final
 
 from allot.api.protobuf.schema import SCALARS, Field, message
 
-_PACKAGES: Final = {"RoleRef": "rbac.v1", "DeploymentStrategy": "apps.v1"}
+_PACKAGES: Final = {
+    "RoleRef": "rbac.v1",
+    "DeploymentStrategy": "apps.v1",
+    "ResourceClaimSpec": "resource.v1",
+}
+_CONTAINER: Final = (
+    "name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources", "resizePolicy",
+    "restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices", "livenessProbe", "readinessProbe",
+    "startupProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy",
+    "securityContext", "stdin", "stdinOnce", "tty",
+)  # fmt: skip
 _ORDERS: Final = {
     "PodSpec": (
         "volumes", "initContainers", "containers", "ephemeralContainers", "restartPolicy",
@@ -22,12 +32,8 @@ _ORDERS: Final = {
         "runtimeClassName", "enableServiceLinks", "preemptionPolicy", "overhead", "topologySpreadConstraints",
         "setHostnameAsFQDN", "os", "hostUsers", "schedulingGates", "resourceClaims", "resources",
     ),
-    "Container": (
-        "name", "image", "command", "args", "workingDir", "ports", "envFrom", "env", "resources", "resizePolicy",
-        "restartPolicy", "restartPolicyRules", "volumeMounts", "volumeDevices", "livenessProbe", "readinessProbe",
-        "startupProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy",
-        "securityContext", "stdin", "stdinOnce", "tty",
-    ),
+    "Container": _CONTAINER,
+    "EphemeralContainerCommon": _CONTAINER,
     "PodSecurityContext": (
         "seLinuxOptions", "windowsOptions", "runAsUser", "runAsGroup", "runAsNonRoot", "supplementalGroups",
         "supplementalGroupsPolicy", "fsGroup", "sysctls", "fsGroupChangePolicy", "seccompProfile", "appArmorProfile",

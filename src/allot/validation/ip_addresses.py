@@ -11,7 +11,7 @@ from allot.validation.fields import FieldError, FieldPath, invalid
 
 NOT_A_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 NOT_AN_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_has_leading_zeros: Final = re.compile(r"(?:^|[./])0\d").search
+has_leading_zeros: Final = re.compile(r"(?:^|[./])0\d").search
 _without_leading_zeros: Final = re.compile(r"(^|[./])0+(?=\d)")
 
 Network = IPv4Network | IPv6Network
@@ -44,7 +44,7 @@ def validate_canonical_cidr(text: str, path: FieldPath) -> Iterator[FieldError]:
         yield invalid(path, text, NOT_A_CIDR)
         return
     address = parse_address(text.rpartition("/")[0])
-    if _has_leading_zeros(text) and ":" not in text:
+    if has_leading_zeros(text) and ":" not in text:
         yield invalid(path, text, "must not have leading 0s in IP or prefix length")
     elif isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         yield invalid(path, text, "must not have an IPv4-mapped IPv6 address")
@@ -59,7 +59,7 @@ def address_name_problems(text: str) -> list[str]:
     address = parse_address(text)
     if address is None:
         return [NOT_AN_ADDRESS]
-    if ":" not in text and _has_leading_zeros(text):
+    if ":" not in text and has_leading_zeros(text):
         return ["must not have leading 0s"]
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return ["must not be an IPv4-mapped IPv6 address"]

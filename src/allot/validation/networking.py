@@ -122,9 +122,8 @@ def _validate_backend(backend: Part, path: FieldPath) -> Iterator[FieldError]:
 
 
 def _validate_local_reference(reference: Part, path: FieldPath) -> Iterator[FieldError]:
-    group = text(reference, "apiGroup")
-    if group:
-        yield from validate_subdomain(group, path / "apiGroup")
+    if reference.get("apiGroup") is not None:
+        yield from validate_subdomain(text(reference, "apiGroup"), path / "apiGroup")
     for field in ("kind", "name"):
         value = text(reference, field)
         if not value:
@@ -175,9 +174,17 @@ def validate_port_name(name: str, path: FieldPath) -> Iterator[FieldError]:
 # --- ingress classes ---
 
 _MAX_CONTROLLER: Final = 250
-_is_domain_path: Final = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-).fullmatch
+_is_path: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+").fullmatch
+
+
+def _validate_domain_path(text: str, path: FieldPath) -> Iterator[FieldError]:
+    domain, _, rest = text.partition("/")
+    if not domain or not rest:
+        yield invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    yield from validate_subdomain(domain, path)
+    if not _is_path(rest):
+        yield invalid(path, rest, "Invalid path")
 
 
 def validate_ingress_class(ingress_class: RawObject) -> Iterator[FieldError]:
@@ -187,12 +194,8 @@ def validate_ingress_class(ingress_class: RawObject) -> Iterator[FieldError]:
         yield required(SPEC / "controller")
     elif len(controller) > _MAX_CONTROLLER:
         yield too_long(SPEC / "controller", _MAX_CONTROLLER)
-    elif not _is_domain_path(controller):
-        yield invalid(
-            SPEC / "controller",
-            controller,
-            'must be a domain-prefixed path (such as "acme.io/foo")',
-        )
+    else:
+        yield from _validate_domain_path(controller, SPEC / "controller")
     if spec.get("parameters") is not None:
         yield from _validate_class_parameters(part(spec, "parameters"), SPEC / "parameters")
 
@@ -205,7 +208,7 @@ def _validate_class_parameters(parameters: Part, path: FieldPath) -> Iterator[Fi
     elif scope not in ("Cluster", "Namespace"):
         yield not_supported(path / "scope", scope, ("Cluster", "Namespace"))
     elif scope == "Namespace":
-        if not namespace:
+        if namespace is None:
             yield required(path / "namespace", "`parameters.scope` is set to 'Namespace'")
         else:
             yield from validate_label(str(namespace), path / "namespace")
@@ -295,6 +298,7 @@ def _validate_block(block: Part, path: FieldPath) -> Iterator[FieldError]:
     if network is None:
         yield invalid(path / "cidr", cidr, NOT_A_CIDR)
         return
+    yield from validate_canonical_cidr(cidr, path / "cidr")
     for index, exception in enumerate(texts(block, "except")):
         place = path / "except" @ index
         inner = parse_network(exception)

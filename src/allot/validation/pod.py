@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from allot.api.core import (
     Container,
@@ -21,6 +23,7 @@ from allot.validation.fields import (
     not_found,
     required,
 )
+from allot.validation.internal_types import internal_value
 from allot.validation.metadata import validate_metadata
 from allot.validation.names import validate_label, validate_subdomain
 
@@ -36,8 +39,9 @@ def validate_pod(pod: PodParts) -> Iterator[FieldError]:
         yield forbidden(FieldPath("[]"), "static pods do not support resource claims")
 
 
-def validate_pod_spec(spec: PodSpec) -> Iterator[FieldError]:
-    claims_path = SPEC / "resourceClaims"
+def validate_pod_spec(spec: PodSpec, spec_path: FieldPath = SPEC) -> Iterator[FieldError]:
+    """The claims of a pod or of a pod template."""
+    claims_path = spec_path / "resourceClaims"
     names: set[str] = set()
     for index, claim in enumerate(spec.resource_claims):
         yield from _validate_claim(claim, names, claims_path @ index)
@@ -46,12 +50,14 @@ def validate_pod_spec(spec: PodSpec) -> Iterator[FieldError]:
         ("containers", spec.containers),
     ):
         for index, container in enumerate(containers):
-            path = SPEC / field @ index / "resources" / "claims"
+            path = spec_path / field @ index / "resources" / "claims"
             yield from _validate_container_claims(container.resources.claims, names, path)
     if spec.resources is not None and spec.resources.claims:
         yield forbidden(
-            SPEC / "resources" / "claims", "claims may not be set for Resources at pod-level"
+            spec_path / "resources" / "claims", "claims may not be set for Resources at pod-level"
         )
+        path = spec_path / "resources" / "claims"
+        yield from _validate_container_claims(spec.resources.claims, names, path)
 
 
 def _validate_claim(
@@ -69,17 +75,23 @@ def _validate_claim(
     if name is not None and template is not None:
         yield invalid(
             path,
-            claim,
+            _shown(claim),
             "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
         )
     if name is None and template is None:
         yield invalid(
-            path, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            path,
+            _shown(claim),
+            "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
         )
     if name is not None:
         yield from validate_subdomain(name, path / "resourceClaimName")
     if template is not None:
         yield from validate_subdomain(template, path / "resourceClaimTemplateName")
+
+
+def _shown(claim: PodResourceClaim) -> dict[str, Any]:
+    return internal_value(msgspec.to_builtins(claim), "PodResourceClaim")
 
 
 def _validate_container_claims(

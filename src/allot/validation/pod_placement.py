@@ -16,16 +16,17 @@ from allot.validation.fields import (
     FieldError,
     FieldPath,
     duplicate,
+    forbidden,
     invalid,
     not_supported,
     required,
 )
-from allot.validation.formats import label_value_problems
+from allot.validation.formats import label_key_problems, label_value_problems
 from allot.validation.label_selector import validate_label_selector
 from allot.validation.metadata import validate_labels
 from allot.validation.names import validate_label, validate_label_key, validate_subdomain
 from allot.validation.node_selector import validate_node_selector, validate_node_selector_term
-from allot.validation.parts import Part, part, parts
+from allot.validation.parts import Part, part, parts, texts
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 OPERATORS: Final = ("Equal", "Exists")
@@ -55,10 +56,8 @@ def validate_pod_placement(spec: Part, path: FieldPath) -> Iterator[FieldError]:
 # --- tolerations and gates ---
 
 
-def validate_toleration(
-    toleration: Part, path: FieldPath, *, names_value: bool = False
-) -> Iterator[FieldError]:
-    """A toleration of node taints, of a pod or of a RuntimeClass, whose errors name the value alone."""
+def validate_toleration(toleration: Part, path: FieldPath) -> Iterator[FieldError]:
+    """A toleration of node taints, of a pod or of a RuntimeClass."""
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     operator_path = path / "operator"
@@ -68,7 +67,7 @@ def validate_toleration(
         yield invalid(
             operator_path,
             operator,
-            "operator must be Exists when `key` is empty: it matches all keys",
+            'operator must be Exists when `key` is empty, which means "match all values and all keys"',
         )
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(
@@ -80,14 +79,13 @@ def validate_toleration(
                 yield invalid(operator_path, value, problem)
         case "Exists":
             if value:
-                shown = value if names_value else toleration
                 yield invalid(
-                    operator_path, shown, "value must be empty when `operator` is 'Exists'"
+                    operator_path, value, "value must be empty when `operator` is 'Exists'"
                 )
         case _:
             yield not_supported(operator_path, operator, OPERATORS)
     if effect and effect not in EFFECTS:
-        yield not_supported(path / "effect", effect, EFFECTS)
+        yield not_supported(path / "effect", effect, EFFECTS, is_ordered=True)
 
 
 def _validate_gates(gates: list[Part], path: FieldPath) -> Iterator[FieldError]:
@@ -144,31 +142,38 @@ def _validate_pod_term(term: Part, path: FieldPath) -> Iterator[FieldError]:
         yield from validate_label_selector(part(term, field), path / field)
     for name in term.get("namespaces") or ():
         yield from validate_label(name, path / "namespace")
+    for field in ("matchLabelKeys", "mismatchLabelKeys"):
+        yield from _validate_label_keys(term, field, path)
+    others = texts(term, "mismatchLabelKeys")
+    for index, key in enumerate(texts(term, "matchLabelKeys")):
+        if key in others:
+            rule = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(path / "matchLabelKeys" @ index, key, rule)
     yield from _validate_topology_key(term, path)
+    for problem in label_key_problems(term.get("topologyKey") or ""):
+        yield invalid(path / "topologyKey", term.get("topologyKey") or "", problem)
 
 
 def _validate_topology_key(owner: Part, path: FieldPath) -> Iterator[FieldError]:
-    key = owner.get("topologyKey") or ""
-    if not key:
+    if not owner.get("topologyKey"):
         yield required(path / "topologyKey", CAN_NOT_BE_EMPTY)
-    else:
-        yield from validate_label_key(key, path / "topologyKey")
 
 
 # --- spread ---
 
 
 def _validate_spread(constraints: list[Part], path: FieldPath) -> Iterator[FieldError]:
-    seen: set[tuple[str, str]] = set()
-    for index, constraint in enumerate(constraints):
+    pairs = [
+        (constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or "")
+        for constraint in constraints
+    ]
+    for index, (constraint, pair) in enumerate(zip(constraints, pairs, strict=True)):
         one_path = path @ index
         yield from _validate_constraint(constraint, one_path)
-        pair = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
-        if pair in seen:
+        if pair in pairs[index + 1 :]:
             yield duplicate(
                 one_path / "{topologyKey, whenUnsatisfiable}", "{" + ", ".join(pair) + "}"
             )
-        seen.add(pair)
 
 
 def _validate_constraint(constraint: Part, path: FieldPath) -> Iterator[FieldError]:
@@ -177,17 +182,30 @@ def _validate_constraint(constraint: Part, path: FieldPath) -> Iterator[FieldErr
         yield invalid(path / "maxSkew", skew, GREATER_THAN_ZERO)
     yield from _validate_topology_key(constraint, path)
     unsatisfiable = constraint.get("whenUnsatisfiable") or ""
-    if not unsatisfiable:
-        yield required(path / "whenUnsatisfiable", CAN_NOT_BE_EMPTY)
-    elif unsatisfiable not in UNSATISFIABLE:
+    if unsatisfiable not in UNSATISFIABLE:
         yield not_supported(path / "whenUnsatisfiable", unsatisfiable, UNSATISFIABLE)
     if domains is not None:
         if domains <= 0:
             yield invalid(path / "minDomains", domains, GREATER_THAN_ZERO)
         if unsatisfiable == "ScheduleAnyway":
-            yield invalid(path / "minDomains", domains, "only for whenUnsatisfiable=DoNotSchedule")
+            yield invalid(
+                path / "minDomains",
+                domains,
+                f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {unsatisfiable}",
+            )
     for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         policy = constraint.get(field)
         if policy is not None and policy not in POLICIES:
             yield not_supported(path / field, policy, POLICIES)
+    yield from _validate_label_keys(constraint, "matchLabelKeys", path)
     yield from validate_label_selector(part(constraint, "labelSelector"), path / "labelSelector")
+
+
+def _validate_label_keys(owner: Part, field: str, path: FieldPath) -> Iterator[FieldError]:
+    """Keys of the pod's own labels that are added to a selector."""
+    keys = texts(owner, field)
+    if keys and owner.get("labelSelector") is None:
+        yield forbidden(path / field, "must not be specified when labelSelector is not set")
+    for index, key in enumerate(keys):
+        for problem in label_key_problems(key):
+            yield invalid(path / field @ index, key, problem)

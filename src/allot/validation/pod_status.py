@@ -88,12 +88,12 @@ def _validate_claim_statuses(pod: PodParts) -> Iterator[FieldError]:
 def _validate_extended(
     status: PodExtendedResourceClaimStatus, spec: PodSpec, path: FieldPath
 ) -> Iterator[FieldError]:
+    if not status.request_mappings:
+        yield required(path / "requestMappings", "at least one request mapping is required")
     if not status.resource_claim_name:
         yield required(path / "resourceClaimName")
     else:
         yield from validate_subdomain(status.resource_claim_name, path / "resourceClaimName")
-    if not status.request_mappings:
-        yield required(path / "requestMappings", "at least one request mapping is required")
     containers = {container.name: container for container in all_containers(spec)}
     requested = {name for container in containers.values() for name in container.resources.requests}
     seen: set[ContainerExtendedResourceRequest] = set()

@@ -84,9 +84,23 @@ def _warnings(
         yield from label_warnings(constraint.get("topologyKey") or "", place / "topologyKey")
         if constraint.get("labelSelector") is None:
             yield f"{place / 'labelSelector'}: {NULL_SELECTOR}"
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0:
+        rule = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path / 'terminationGracePeriodSeconds'}: {rule}"
+    containers = {
+        container.get("name")
+        for field in ("initContainers", "containers")
+        for container in parts(spec, field)
+    }
     for name in sorted(annotations):
         note = _ANNOTATIONS.get(name) or next(
-            (text for prefix, text in _ANNOTATION_PREFIXES.items() if name.startswith(prefix)), ""
+            (
+                text
+                for prefix, text in _ANNOTATION_PREFIXES.items()
+                if name.startswith(prefix) and name.removeprefix(prefix) in containers
+            ),
+            "",
         )
         if note:
             yield f"{metadata_path / 'annotations' @ name}: {note}"
@@ -97,6 +111,7 @@ def _warnings(
     for field in ("initContainers", "containers"):
         for index, container in enumerate(parts(spec, field)):
             yield from _container(container, path / field @ index)
+            yield from _host_addresses(container, path / field @ index)
     for field in ("podAffinity", "podAntiAffinity"):
         yield from _pod_affinity(part(part(spec, "affinity"), field), path / "affinity" / field)
     yield from _ports(spec, path)
@@ -193,6 +208,16 @@ def _container(container: Part, path: FieldPath) -> Iterator[str]:
                 " which may be dropped when using apply"
             )
         first.setdefault(name, variable)
+
+
+def _host_addresses(container: Part, path: FieldPath) -> Iterator[str]:
+    for index, port in enumerate(parts(container, "ports")):
+        if port.get("hostIP") and not port.get("hostPort"):
+            shown = (
+                f"{{Name:{port.get('name') or ''} HostPort:0 ContainerPort:{port.get('containerPort') or 0}"
+                f" Protocol:{port.get('protocol') or ''} HostIP:{port['hostIP']}}}"
+            )
+            yield f"{path / 'ports' @ index}: hostIP set without hostPort: {shown}"
 
 
 def _amounts(amounts: Part, path: FieldPath) -> Iterator[str]:

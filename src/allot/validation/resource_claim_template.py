@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from allot.api.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
+from allot.api.decoding import to_builtin
 from allot.api.meta import ObjectMeta
 from allot.validation.context import Context
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
+from allot.validation.internal_types import internal_value
 from allot.validation.metadata import (
     IMMUTABLE,
     validate_annotations,
@@ -51,7 +56,14 @@ def validate_template_update(
             yield error._replace(declared=False)
     else:
         yield from _validate_spec(new.spec, context)
-        yield invalid(SPEC, new.spec, IMMUTABLE)
+        yield invalid(SPEC, _shown(new.spec), IMMUTABLE)
+
+
+def _shown(spec: ResourceClaimTemplateSpec) -> dict[str, Any]:
+    """Go's struct has the metadata embedded."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spec, enc_hook=to_builtin))
+    metadata: dict[str, Any] = plain.get("metadata", {})
+    return metadata | {"Spec": internal_value(plain.get("spec", {}), "ResourceClaimSpec")}
 
 
 def _validate_spec(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from allot import features
 from allot.api.slices import CounterSet, Device, DeviceAttribute, ResourceSlice, ResourceSliceSpec
@@ -57,10 +57,13 @@ def validate_slice_update(
     """An existing slice. Stored capacities and taints are skipped, all else is validated again."""
     yield from validate_metadata_update(new.metadata, old.metadata)
     yield from _validate_spec(new.spec, old.spec, context)
+
+
+def _validate_immutable(new: ResourceSliceSpec, old: ResourceSliceSpec) -> Iterator[FieldError]:
     for path, value, before in (
-        (SPEC / "driver", new.spec.driver, old.spec.driver),
-        (SPEC / "pool" / "name", new.spec.pool.name, old.spec.pool.name),
-        (SPEC / "nodeName", new.spec.node_name, old.spec.node_name),
+        (SPEC / "pool" / "name", new.pool.name, old.pool.name),
+        (SPEC / "driver", new.driver, old.driver),
+        (SPEC / "nodeName", new.node_name, old.node_name),
     ):
         if value != before:
             yield invalid(path, value, IMMUTABLE)
@@ -71,6 +74,8 @@ def _validate_spec(
 ) -> Iterator[FieldError]:
     yield from validate_driver_name(spec.driver, SPEC / "driver")
     yield from _validate_pool(spec)
+    if old is not None:
+        yield from _validate_immutable(spec, old)
     yield from _validate_nodes(spec)
     if spec.devices is not None and spec.shared_counters is not None:
         yield invalid(SPEC, "", "only one of `sharedCounters` or `devices` is allowed")
@@ -236,9 +241,23 @@ def _validate_partition_type(
         elif attribute.string is None:
             yield invalid(
                 attribute_path,
-                attribute,
+                _internal(attribute),
                 "must be a string value because `partitionTypeAttribute` names this attribute",
             )
+
+
+def _internal(attribute: DeviceAttribute) -> dict[str, Any]:
+    """The attribute as Kubernetes shows it in errors: with the fields of its struct."""
+    return {
+        "IntValue": attribute.int_,
+        "BoolValue": attribute.bool_,
+        "StringValue": attribute.string,
+        "VersionValue": attribute.version,
+        "IntValues": attribute.ints,
+        "BoolValues": attribute.bools,
+        "StringValues": attribute.strings,
+        "VersionValues": attribute.versions,
+    }
 
 
 def _partition_attribute(device: Device, name: str, driver: str) -> DeviceAttribute | None:

@@ -10,24 +10,22 @@ from allot.validation.fields import (
     FieldError,
     FieldPath,
     duplicate,
+    forbidden,
     invalid,
     not_supported,
     required,
 )
-from allot.validation.ip_addresses import (
-    NOT_AN_ADDRESS,
-    address_name_problems,
-    parse_address,
-)
-from allot.validation.metadata import IMMUTABLE
-from allot.validation.names import validate_label
+from allot.validation.metadata import validate_labels
+from allot.validation.names import validate_label, validate_subdomain
+from allot.validation.networking import PORT_RANGE, validate_port_name
 from allot.validation.parts import parts
-from allot.validation.pod_basics import PORT_RANGE
+from allot.validation.service_addresses import SPEC, validate_addresses
+from allot.validation.service_traffic import validate_traffic
 
-SPEC: Final = FieldPath("spec")
-HEADLESS: Final = "None"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 SERVICE_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
+AFFINITIES: Final = ("ClientIP", "None")
+MAX_AFFINITY_SECONDS: Final = 86_400
 ADDRESS_TYPES: Final = ("IPv4", "IPv6", "FQDN")
 
 
@@ -49,7 +47,10 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
     if type_ not in SERVICE_TYPES:
         yield not_supported(SPEC / "type", type_, SERVICE_TYPES)
     if type_ == "ExternalName":
-        if not spec.get("externalName"):
+        name = str(spec.get("externalName") or "").removesuffix(".")
+        if name:
+            yield from validate_subdomain(name, SPEC / "externalName")
+        else:
             yield required(SPEC / "externalName")
     elif not ports and spec.get("clusterIP") != "None":
         yield required(SPEC / "ports")
@@ -76,26 +77,34 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
             yield required(path / "protocol")
         elif protocol not in PROTOCOLS:
             yield not_supported(path / "protocol", protocol, PROTOCOLS)
-    yield from _validate_service_addresses(spec)
+        yield from _validate_target_port(port.get("targetPort"), path / "targetPort")
+        if type_ == "ClusterIP" and port.get("nodePort"):
+            yield forbidden(path / "nodePort", "may not be used when `type` is 'ClusterIP'")
+    yield from validate_labels(spec.get("selector") or {}, SPEC / "selector")
+    yield from validate_affinity(spec)
+    yield from validate_addresses(spec)
+    yield from validate_traffic(spec)
 
 
-def _validate_service_addresses(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    if spec.get("type") != "ExternalName" and spec.get("clusterIP") != HEADLESS:
-        addresses = spec.get("clusterIPs") or [spec.get("clusterIP")]
-        for index, address in enumerate(addresses):
-            if address and parse_address(str(address)) is None:
-                yield invalid(SPEC / "clusterIPs" @ index, address, NOT_AN_ADDRESS)
-    for index, address in enumerate(spec.get("externalIPs") or ()):
-        for problem in address_name_problems(str(address)):
-            yield invalid(SPEC / "externalIPs" @ index, address, problem)
+def _validate_target_port(port: Any, path: FieldPath) -> Iterator[FieldError]:
+    if isinstance(port, str):
+        yield from validate_port_name(port, path)
+    elif not 1 <= (port or 0) <= 65535:
+        yield invalid(path, port or 0, PORT_RANGE)
 
 
-def validate_service_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
-    """The address of a service is immutable once set."""
-    before, after = old.get("spec", "clusterIP"), new.get("spec", "clusterIP")
-    has_address = "ExternalName" not in (old.get("spec", "type"), new.get("spec", "type"))
-    if before and has_address and after != before:
-        yield invalid(SPEC / "clusterIP", after or "", IMMUTABLE)
+def validate_affinity(spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    affinity = spec.get("sessionAffinity") or ""
+    if not affinity:
+        yield required(SPEC / "sessionAffinity")
+    elif affinity not in AFFINITIES:
+        yield not_supported(SPEC / "sessionAffinity", affinity, AFFINITIES)
+    client_ip = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    seconds = client_ip.get("timeoutSeconds")
+    if affinity == "ClientIP" and seconds is not None and not 0 < seconds <= MAX_AFFINITY_SECONDS:
+        path = SPEC / "sessionAffinityConfig" / "clientIP" / "timeoutSeconds"
+        rule = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
+        yield invalid(path, seconds, rule)
 
 
 def validate_endpoint_slice(endpoint_slice: RawObject) -> Iterator[FieldError]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from allot.api.core import PodSpec
 from allot.api.cron_schedule import ScheduleError, parse_schedule
+from allot.api.decoding import from_value
 from allot.api.raw import RawObject
 from allot.api.selectors import is_empty_selector, labels_selector, selects_labels
 from allot.validation.container_resources import NOT_NEGATIVE
@@ -19,7 +23,8 @@ from allot.validation.fields import (
 )
 from allot.validation.label_selector import validate_label_selector
 from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
-from allot.validation.parts import as_part
+from allot.validation.parts import as_part, parts
+from allot.validation.pod import validate_pod_spec
 from allot.validation.pod_basics import validate_pod_basics
 from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
 
@@ -212,6 +217,13 @@ def validate_budget(budget: RawObject) -> Iterator[FieldError]:
     yield from validate_label_selector(as_part(spec.get("selector")), SELECTOR)
 
 
+def validate_budget_status(budget: RawObject) -> Iterator[FieldError]:
+    for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        count = budget.get("status", field)
+        if isinstance(count, int) and count < 0:
+            yield invalid(FieldPath("status") / field, count, NOT_NEGATIVE)
+
+
 # --- parts ---
 
 
@@ -223,6 +235,9 @@ def _validate_template(
     yield from validate_annotations(
         as_part(metadata.get("annotations")), path / "metadata" / "annotations"
     )
+    if _has_claims(spec):
+        typed = msgspec.convert(spec, PodSpec, dec_hook=from_value)
+        yield from validate_pod_spec(typed, path / "spec")
     yield from validate_pod_basics(spec, path / "spec")
     if spec.get("ephemeralContainers"):
         yield forbidden(
@@ -232,6 +247,13 @@ def _validate_template(
     policy = spec.get("restartPolicy")
     if restart_policies and policy is not None and policy not in restart_policies:
         yield not_supported(path / "spec" / "restartPolicy", policy, restart_policies)
+
+
+def _has_claims(spec: Mapping[str, Any]) -> bool:
+    if spec.get("resourceClaims"):
+        return True
+    containers = (each for field in ("containers", "initContainers") for each in parts(spec, field))
+    return any(as_part(container.get("resources")).get("claims") for container in containers)
 
 
 def _validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:

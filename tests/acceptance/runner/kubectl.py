@@ -82,12 +82,12 @@ def _unmet_by(output: Output, call: KubectlCall) -> Iterator[str]:
 
 
 def manifests_in(stdin: Json) -> list[Json]:
-    """The manifests a call passes on; a text is not looked into."""
+    """The manifests a call passes on; a string is not looked into."""
     return [] if stdin is None or isinstance(stdin, str) else one_or_many(stdin)
 
 
 def _stdin(stdin: Json) -> str:
-    """Empty if there is none, lest kubectl waits for somebody to type."""
+    """Empty without manifests, so that kubectl does not wait for input."""
     if isinstance(stdin, str):
         return stdin
     return yaml.safe_dump_all(manifests_in(stdin)) if stdin is not None else ""

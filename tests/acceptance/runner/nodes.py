@@ -43,7 +43,7 @@ def create_ready_node(
     status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
     path = f"/api/v1/nodes/{name}"
     client.call("PATCH", f"{path}/status", body={"status": status}, content_type=MERGE_PATCH)
-    # New nodes are tainted as not ready, and nobody else would take that back.
+    # New nodes are tainted as not ready, and no other component removes the taint.
     client.call("PATCH", path, body={"spec": {"taints": None}}, content_type=MERGE_PATCH)
 
 
@@ -71,7 +71,7 @@ class PlayedNodes:
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
         if metadata.get("deletionTimestamp"):
             if metadata.get("deletionGracePeriodSeconds") != 0:
-                # Somebody may be faster; a pod that is gone, or a new one of that name, is fine.
+                # Another client may be faster; a pod that is gone, or a new one of that name, is fine.
                 self._client.request("DELETE", path, body=final_deletion(metadata["uid"]))
         elif pod["status"].get("phase", "Pending") == "Pending":
             self._client.request(

@@ -13,7 +13,7 @@ PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 def fill_in(value: Json, variables: Mapping[str, Json]) -> Json:
     """The value with known placeholders replaced; unknown ones stay.
 
-    A text that is one placeholder and nothing else becomes the variable's value, whatever its type.
+    A string that is one placeholder and nothing else becomes the variable's value, whatever its type.
     """
     match value:
         case str():

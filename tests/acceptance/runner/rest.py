@@ -198,7 +198,7 @@ class RestClient:
 
 
 class OpenWatch:
-    """The events of a watch, until the server ends it or somebody closes it."""
+    """The events of a watch, until the server ends it or it is closed."""
 
     def __init__(
         self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse

@@ -166,7 +166,7 @@ class ScenarioRun:
             self._judge(step, answer)
 
     def _update(self, step: steps.Update) -> None:
-        """A conflict means somebody was faster: read again, unless an error is what is wanted."""
+        """A conflict means that another client was faster: read again, unless an error is what is wanted."""
         path = self._path(step.update)
         for _ in range(CONFLICT_RETRIES):
             document = self._client.call("GET", path.removesuffix("/status"))

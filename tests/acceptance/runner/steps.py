@@ -88,7 +88,7 @@ class Get(Asking, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A body that is a text is sent as it is."""
+    """A body that is a string is sent as it is."""
 
     path: str
     method: str = "GET"
@@ -151,7 +151,7 @@ class KubectlCall(
     namespace: bool = True
     """Whether it gets `-n` with the scenario's namespace."""
     stdin: Json = None
-    """A text, or one or many manifests."""
+    """A string, or one or many manifests."""
     env: dict[str, Json] = {}
     retries: int = 0
     rc: int = 0

@@ -386,7 +386,7 @@ def a_taint_rule(name: str, device: str | None = None) -> DeviceTaintRule:
 
 def test_more_devices_do_not_help_where_a_rule_taints_them() -> None:
     problem = a_gpu_problem()
-    problem.inventory.set_taint_rules([a_taint_rule("r")])
+    problem.inventory.put_taint_rule(a_taint_rule("r"))
 
     assert proposed(problem) == [f"{PLACE}: tolerate the taint maintenance:NoSchedule"]
 
@@ -407,7 +407,7 @@ def test_a_device_like_a_tainted_one_is_tainted(tolerated: bool) -> None:
 
 def test_a_device_that_a_rule_taints_is_not_the_model_of_more() -> None:
     problem = a_gpu_problem(held={"default/x": "gpu-0", "default/y": "gpu-1"})
-    problem.inventory.set_taint_rules([a_taint_rule("maintenance", device="gpu-0")])
+    problem.inventory.put_taint_rule(a_taint_rule("maintenance", device="gpu-0"))
 
     assert f"1 more device like gpu-1 of {DRIVER} on node node-1" in proposed(problem)
     assert not any("like gpu-0" in change for change in proposed(problem))
@@ -416,9 +416,8 @@ def test_a_device_that_a_rule_taints_is_not_the_model_of_more() -> None:
 def test_reasons_name_the_rule_that_taints_a_device() -> None:
     taint = DeviceTaint("maintenance", "", NO_SCHEDULE)
     problem = a_gpu_problem(devices=(a_device("gpu-0"), a_device("gpu-1", taints=(taint,))))
-    problem.inventory.set_taint_rules(
-        [a_taint_rule("elsewhere", device="gpu-7"), a_taint_rule("repair", device="gpu-0")]
-    )
+    problem.inventory.put_taint_rule(a_taint_rule("elsewhere", device="gpu-7"))
+    problem.inventory.put_taint_rule(a_taint_rule("repair", device="gpu-0"))
 
     assert reasons(problem) == [
         "taint maintenance:NoSchedule is not tolerated (from DeviceTaintRule repair)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allot.allocation import Inventory, TargetNode
+from allot.allocation.search.work_meter import WorkMeter
 from allot.api.classes import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from allot.api.resource import NO_SCHEDULE, DeviceTaint
@@ -71,6 +72,27 @@ def test_node_selectors_decide_who_sees_a_slice() -> None:
     assert names(inventory, TargetNode("node-2", {"zone": "b"})) == []
 
 
+def test_devices_of_a_slice_are_looked_through_once_while_others_arrive() -> None:
+    class Counting(WorkMeter):
+        units = 0
+
+        def spend(self, units: int) -> None:
+            self.units += units
+
+    pool, per_slice, number = ResourcePool("p", 1, 41), 128, 40
+    slices = [
+        a_slice(*(a_device(f"d-{n}-{m}") for m in range(per_slice)), name=f"s-{n}", pool=pool)
+        for n in range(number)
+    ]
+    inventory = Inventory(FeatureGates(()), slices[:-1])
+    first, second = Counting(), Counting()
+    assert inventory.view(NODE, first).pools[0].is_incomplete
+    inventory.put(slices[-1])
+    assert inventory.view(NODE, second).pools[0].is_incomplete
+    assert first.units > number * per_slice / 2
+    assert second.units < per_slice + number * 10
+
+
 def test_pools_are_gathered_anew_only_after_a_change_that_matters() -> None:
     inventory = Inventory(EVERYTHING, [in_pool("p", "x")])
     before = inventory.view(NODE)
@@ -105,10 +127,70 @@ def test_taint_rules_apply_to_the_devices_they_select() -> None:
     )
     inventory = Inventory(EVERYTHING, [in_pool("p", "x", "y")])
 
-    inventory.set_taint_rules([rule])
+    assert inventory.put_taint_rule(rule)
+    assert not inventory.put_taint_rule(rule)
     assert [len(device.taints) for device in inventory.view(NODE).devices] == [1, 0]
-    inventory.set_taint_rules([])
+    assert inventory.remove_taint_rule("rule")
+    assert not inventory.remove_taint_rule("rule")
     assert [len(device.taints) for device in inventory.view(NODE).devices] == [0, 0]
+
+
+def taint_rule(name: str, **selector: str) -> DeviceTaintRule:
+    spec = DeviceTaintRuleSpec(
+        taint=DeviceTaint(name, "", NO_SCHEDULE), device_selector=DeviceTaintSelector(**selector)
+    )
+    return DeviceTaintRule(ObjectMeta(name=name), spec)
+
+
+def test_taints_of_rules_for_all_devices_come_before_those_for_one() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x", "y", "z")])
+
+    for rule in (
+        taint_rule("c", driver=DRIVER),
+        taint_rule("a", device="y"),
+        taint_rule("b", pool="p"),
+    ):
+        inventory.put_taint_rule(rule)
+
+    first, second, third = inventory.view(NODE).devices
+    assert [[taint.key for taint in each.taints] for each in (first, second, third)] == [
+        ["b", "c"],
+        ["b", "c", "a"],
+        ["b", "c"],
+    ]
+    assert first.taints is third.taints
+
+
+def test_a_changed_taint_rule_concerns_only_the_pools_that_it_selects() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x"), in_pool("q", "x")])
+    inventory.put_taint_rule(taint_rule("a", pool="p"))
+    before = inventory.view(NODE).devices
+
+    inventory.put_taint_rule(taint_rule("b", pool="q"))
+
+    after = inventory.view(NODE).devices
+    assert after[0] is before[0]
+    assert [taint.key for taint in after[1].taints] == ["b"]
+    inventory.put_taint_rule(taint_rule("a", pool="q"))
+    assert [[taint.key for taint in each.taints] for each in inventory.view(NODE).devices] == [
+        [],
+        ["a", "b"],
+    ]
+
+
+def test_pools_whose_slices_are_unchanged_are_not_made_again() -> None:
+    inventory = Inventory(EVERYTHING, [in_pool("p", "x"), in_pool("q", "x")])
+    before = inventory.view(NODE).pools
+
+    inventory.put(in_pool("q", "x", "y"))
+    after = inventory.view(NODE).pools
+
+    assert after[0] is before[0]
+    assert [device.id.device for device in after[1].devices] == ["x", "y"]
+    inventory.remove("p")
+    assert names(inventory) == ["q/x", "q/y"]
+    inventory.put(in_pool("p", "z"))
+    assert names(inventory) == ["p/z", "q/x", "q/y"]
 
 
 def test_a_node_that_is_gone_leaves_nothing_behind() -> None:

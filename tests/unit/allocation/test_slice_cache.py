@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -14,8 +15,10 @@ from allot.allocation import (
     AllocationOutcome,
     AllocationProblem,
     Failed,
+    Infeasible,
     StepBudget,
     allocate,
+    devices,
 )
 from allot.allocation.search import candidates
 from allot.allocation.slice_cache import MAX_ROWS, Rows
@@ -30,6 +33,7 @@ from allot.api.slices import (
     ResourcePool,
     ResourceSlice,
 )
+from allot.cel import cel_device
 from allot.features import GATES, FeatureGates
 from allot.testing.builders import (
     DRIVER,
@@ -133,6 +137,67 @@ def test_a_warm_search_takes_the_steps_of_its_literal_twin() -> None:
         assert isinstance(twins, Allocated)
         assert ours.steps == twins.steps
         assert devices_of(ours) == devices_of(twins)
+
+
+@pytest.mark.parametrize("mode", ["ExactCount", "All"])
+def test_slices_that_are_refused_as_a_whole_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """A claim for one of a few devices does not look at a hundred thousand others each time."""
+    slices, per_slice = 50, 64
+    others = [
+        a_slice(
+            *(Device(name=f"other-{number}-{at}") for at in range(per_slice)),
+            name=f"others-{number}",
+            pool=ResourcePool("a", 1, slices),
+        )
+        for number in range(slices)
+    ]
+    wanted = a_slice(Device(name="wanted"), name="wanted", pool=ResourcePool("b", 1, 1))
+    exactly = an_exact_request(
+        count=1 if mode == "ExactCount" else 0,
+        allocation_mode=mode,
+        selectors=(a_selector('device.name.startsWith("")'), a_selector('device.name == "wanted"')),
+    )
+    problem = with_every_gate(a_claim(a_request(exactly=exactly)), *others, wanted)
+    asked = 0
+    plain = candidates.CandidateRules.is_selectable
+
+    def counting(*arguments: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return plain(*arguments)
+
+    monkeypatch.setattr(candidates.CandidateRules, "is_selectable", counting)
+
+    assert devices_of(answer(problem)) == ["wanted"]
+    assert asked > slices * per_slice
+    asked = 0
+    assert devices_of(answer(problem)) == ["wanted"]
+    assert asked <= 64
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "one"])
+def test_a_selector_of_a_driver_needs_no_preparation_for_cel(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """But a version that is invalid is an error on its device, whatever the expression reads."""
+    prepared: list[str] = []
+
+    def noticing(driver: str, name: str, *arguments: Any) -> Any:
+        prepared.append(name)
+        return cel_device(driver, name, *arguments)
+
+    monkeypatch.setattr(devices, "cel_device", noticing)
+    some = [a_numbered_device(number) for number in range(100)]
+    some.append(Device(name="last", attributes={"v": DeviceAttribute(version=version)}))
+    exactly = an_exact_request(selectors=(a_selector('device.driver == "other.example.com"'),))
+    problem = with_every_gate(a_claim(a_request(exactly=exactly)), a_slice(*some))
+
+    outcome = answer(problem)
+
+    assert prepared == ["gpu-0", "last"]
+    assert isinstance(outcome, Infeasible if version == "1.0.0" else Failed)
 
 
 def test_an_updated_slice_is_evaluated_anew() -> None:

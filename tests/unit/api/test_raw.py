@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from allot.api.core import Event, Namespace, Node, Pod, ResourceQuota
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.quantity import Quantity
+from allot.api.raw import RawObject
 
 POD = {
     "apiVersion": "v1",
@@ -30,6 +32,17 @@ POD = {
         "conditions": [{"type": "Ready"}],
     },
 }
+
+
+def test_the_key_follows_the_metadata() -> None:
+    pod = Pod(POD)
+    assert pod.key == ObjectKey("ns", "p")
+
+    renamed = pod.with_metadata(replace(pod.metadata, name="q"))
+    moved = pod.with_value("other", "metadata", "namespace")
+
+    assert (renamed.key, moved.key) == (ObjectKey("ns", "q"), ObjectKey("other", "p"))
+    assert pod.with_value("Failed", "status", "phase").key == pod.key
 
 
 def test_pod_view() -> None:
@@ -134,3 +147,15 @@ def test_other_views() -> None:
 def test_not_an_object(body: bytes) -> None:
     with pytest.raises(DecodeError):
         Pod.from_json(body)
+
+
+def test_conditions_of_the_status() -> None:
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T10:00:00Z"}
+    obj = RawObject({"status": {"conditions": [{"type": "Other", "status": "False"}, ready]}})
+
+    assert obj.condition("Ready") == ready
+    assert (obj.has_condition("Ready"), obj.has_condition("Other")) == (True, False)
+    assert obj.true_since("Ready") == datetime(2026, 5, 1, 10, tzinfo=UTC)
+    assert obj.true_since("Other") is None
+    assert RawObject({}).condition("Ready") is None
+    assert not RawObject({"status": {"conditions": None}}).has_condition("Ready")

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from allot.api.selectors import (
+    LabelMatcher,
+    LabelSelector,
+    Requirement,
     label_selector,
     node_selection,
     read_integer,
@@ -169,3 +172,55 @@ SELECTOR = {
 )
 def test_selects_labels(labels: dict[str, str], selected: bool) -> None:
     assert selects_labels(SELECTOR, labels) == selected
+
+
+class CountedLabels(dict[str, str]):
+    """Labels that count how often they are read."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> str:
+        self.reads += 1
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.reads += 1
+        return super().__contains__(key)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "is_match"),
+    [
+        pytest.param([("a", "NotIn", f"v{n}") for n in range(1_000)], True, id="one-label"),
+        pytest.param([(f"k{n}", "NotIn", "v") for n in range(1_000)], True, id="many-labels"),
+        pytest.param([(f"k{n}", "In", "v") for n in range(1_000)], False, id="labels-missing"),
+        pytest.param([("a", "In", f"v{n}") for n in range(1_000)], False, id="contradiction"),
+    ],
+)
+def test_long_selectors_cost_what_an_object_has_labels(
+    requirements: list[tuple[str, str, str]], is_match: bool
+) -> None:
+    expressions = [
+        {"key": key, "operator": operator, "values": [value]}
+        for key, operator, value in requirements
+    ]
+    selector = label_selector({"matchExpressions": expressions})
+    assert selector is not None
+    labels = CountedLabels(a="b", c="d")
+
+    assert LabelMatcher(selector).matches(labels) is is_match
+    assert labels.reads <= 3 * len(labels)
+    assert selector.matches(dict(labels)) is is_match
+
+
+@pytest.mark.parametrize(
+    ("value", "is_match"), [("3", False), ("4", True), ("7", True), ("8", False)]
+)
+def test_the_tightest_bounds_count(value: str, is_match: bool) -> None:
+    bounds = [("Gt", 1), ("Gt", 3), ("Gt", 2), ("Lt", 9), ("Lt", 8), ("Lt", 10)]
+    selector = LabelSelector(
+        tuple(Requirement("a", operator, number=number) for operator, number in bounds)
+    )
+
+    assert LabelMatcher(selector).matches({"a": value}) is is_match
+    assert selector.matches({"a": value}) is is_match

@@ -201,7 +201,7 @@ def test_work_grows_with_its_input(work: Callable[[int], object]) -> None:
 
 
 class _Counted(str):
-    """A text that counts how often it is compared."""
+    """A string that counts how often it is compared."""
 
     compared = 0
     __slots__ = ()

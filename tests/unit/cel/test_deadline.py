@@ -9,11 +9,11 @@ from typing import Final
 
 import pytest
 
-from allot.cel import AttributeValue, CelEvaluationError, Program, compile_derived, prepare_device
+from allot.cel import AttributeValue, CelEvaluationError, Program, cel_device, compile_derived
 from allot.cel.steps import STRIDE
 from allot.deadline import DeadlineExceededError
 
-DEVICE: Final = prepare_device(
+DEVICE: Final = cel_device(
     "gpu.example.com",
     "gpu-0",
     {"model": AttributeValue(string="A100"), "index": AttributeValue(int_=3)},

@@ -9,11 +9,11 @@ import pytest
 from allot.api.quantity import Quantity
 from allot.cel import (
     AttributeValue,
+    CelDevice,
     CelEvaluationError,
-    PreparedDevice,
+    cel_device,
     compile_derived,
     compile_selector,
-    prepare_device,
 )
 
 
@@ -22,22 +22,22 @@ class Amount:
         self.value = Quantity.parse(text)
 
 
-def a_prepared_device(
+def a_cel_device(
     name: str = "gpu-0", memory: str = "80Gi", **attributes: AttributeValue
-) -> PreparedDevice:
-    return prepare_device("d", name, attributes, {"memory": Amount(memory)}, None)
+) -> CelDevice:
+    return cel_device("d", name, attributes, {"memory": Amount(memory)}, None)
 
 
 def test_names_without_domain_belong_to_the_driver() -> None:
     attributes = {"x": AttributeValue(int_=1), "other.com/x": AttributeValue(int_=2)}
-    device = prepare_device("d", "gpu-0", attributes, {})
+    device = cel_device("d", "gpu-0", attributes, {})
 
     assert compile_selector('device.attributes["d"].x == 1').matches(device)
     assert compile_selector('device.attributes["other.com"].x == 2').matches(device)
 
 
 def test_lists_win_over_scalars() -> None:
-    device = a_prepared_device(x=AttributeValue(int_=1, ints=(2, 3)))
+    device = a_cel_device(x=AttributeValue(int_=1, ints=(2, 3)))
 
     assert compile_derived('device.attributes["d"].x').attribute(device).ints == (2, 3)
 
@@ -55,7 +55,7 @@ def test_lists_win_over_scalars() -> None:
 )
 def test_a_broken_attribute_breaks_every_expression(attribute: AttributeValue, text: str) -> None:
     with pytest.raises(CelEvaluationError) as raised:
-        compile_selector("true").matches(a_prepared_device(v=attribute))
+        compile_selector("true").matches(a_cel_device(v=attribute))
 
     assert raised.value.text == text
 
@@ -66,7 +66,7 @@ def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
         'has(device.capacity["d"].memory) && device.attributes["d"].model != "A100"'
     )
     devices = [
-        a_prepared_device(
+        a_cel_device(
             f"gpu-{i}",
             model=AttributeValue(string=("A100", "H100", "L40")[i % 3]),
             uuid=AttributeValue(string=f"GPU-{i}"),
@@ -85,32 +85,32 @@ def test_ten_thousand_devices_of_three_models_are_three_evaluations() -> None:
     [
         pytest.param(
             'device.attributes["d"].x == 1',
-            a_prepared_device(x=AttributeValue(int_=1)),
-            a_prepared_device(x=AttributeValue(bool_=True)),
+            a_cel_device(x=AttributeValue(int_=1)),
+            a_cel_device(x=AttributeValue(bool_=True)),
             id="one-is-not-true",
         ),
         pytest.param(
             'device.capacity["d"].memory.isInteger()',
-            a_prepared_device(memory="1000m"),
-            a_prepared_device(memory="1"),
+            a_cel_device(memory="1000m"),
+            a_cel_device(memory="1"),
             id="equal-amounts-written-differently",
         ),
         pytest.param(
             "device.attributes.exists(d, d == 'b.com')",
-            prepare_device("d", "gpu-0", {"a.com/x": AttributeValue(int_=1)}, {}),
-            prepare_device("d", "gpu-0", {"b.com/x": AttributeValue(int_=1)}, {}),
+            cel_device("d", "gpu-0", {"a.com/x": AttributeValue(int_=1)}, {}),
+            cel_device("d", "gpu-0", {"b.com/x": AttributeValue(int_=1)}, {}),
             id="whole-map",
         ),
         pytest.param(
             'device.attributes["d"].v == semver("1.0.0") && "x" in device.attributes',
-            a_prepared_device(v=AttributeValue(version="1.0.0")),
-            a_prepared_device(v=AttributeValue(version="1.0.1")),
+            a_cel_device(v=AttributeValue(version="1.0.0")),
+            a_cel_device(v=AttributeValue(version="1.0.1")),
             id="versions",
         ),
     ],
 )
 def test_different_inputs_are_never_mixed_up(
-    expression: str, first: PreparedDevice, second: PreparedDevice
+    expression: str, first: CelDevice, second: CelDevice
 ) -> None:
     program = compile_derived(expression)
     before = program.evaluations
@@ -131,7 +131,7 @@ def test_a_program_knows_what_it_reads() -> None:
 
 
 def test_programs_and_devices_are_shared_between_threads() -> None:
-    device = a_prepared_device(x=AttributeValue(int_=5))
+    device = a_cel_device(x=AttributeValue(int_=5))
     answers: list[bool] = []
 
     def work() -> None:
@@ -164,7 +164,7 @@ def test_programs_and_devices_are_shared_between_threads() -> None:
     ],
 )
 def test_decisions_of_unknown_types(expression: str, expected: object) -> None:
-    outcome = compile_selector(expression).evaluate(a_prepared_device())
+    outcome = compile_selector(expression).evaluate(a_cel_device())
 
     if outcome.error is None:
         assert outcome.value is expected
@@ -187,6 +187,6 @@ def test_decisions_of_unknown_types(expression: str, expected: object) -> None:
     ],
 )
 def test_attributes_of_unknown_types(expression: str, expected: object) -> None:
-    outcome = compile_derived(expression).evaluate(a_prepared_device())
+    outcome = compile_derived(expression).evaluate(a_cel_device())
 
     assert expected == (outcome.value if outcome.error is None else outcome.error)

@@ -9,7 +9,7 @@ import pytest
 
 from allot.api.quantity import Quantity
 from allot.api.semver import Semver
-from allot.cel import AttributeValue, PreparedDevice, Program, compile_derived, prepare_device
+from allot.cel import AttributeValue, CelDevice, Program, cel_device, compile_derived
 from allot.cel import program as programs
 from allot.cel.kubernetes import Origin
 from allot.cel.library import formatting, network, regexes, urls
@@ -21,8 +21,8 @@ from allot.features import FeatureGates
 INDEX: Final = 'device.attributes["gpu.example.com"].index'
 
 
-def a_prepared_device(index: int) -> PreparedDevice:
-    return prepare_device("gpu.example.com", "gpu", {"index": AttributeValue(int_=index)}, {})
+def a_cel_device(index: int) -> CelDevice:
+    return cel_device("gpu.example.com", "gpu", {"index": AttributeValue(int_=index)}, {})
 
 
 def compiled(expression: str) -> Program:
@@ -46,7 +46,7 @@ class Calls:
         )
 
 
-def ways(program: Program) -> Iterator[Callable[[PreparedDevice], object]]:
+def ways(program: Program) -> Iterator[Callable[[CelDevice], object]]:
     yield program.answer
     yield program.evaluate
     yield program.evaluator.reference
@@ -79,7 +79,7 @@ def test_texts_are_parsed_once(
     )
     for evaluate in ways(program):
         for index in range(5):
-            evaluate(a_prepared_device(index))
+            evaluate(a_cel_device(index))
 
     # Once without and once with its cost; a URL as a request and as a reference.
     assert 1 <= calls.count <= 2
@@ -98,11 +98,11 @@ def test_texts_are_parsed_once(
 )
 def test_constant_parts_cost_the_same_every_time(constant: str) -> None:
     program = compiled(f"[1, 2, 3].map(x, {constant} + x + {INDEX})")
-    expected = [program.evaluator.reference(a_prepared_device(index)) for index in range(3)]
+    expected = [program.evaluator.reference(a_cel_device(index)) for index in range(3)]
 
     assert len({outcome.cost for outcome in expected}) == 1
     for index in range(3):
-        assert program.evaluate(a_prepared_device(index)).cost == expected[index].cost
+        assert program.evaluate(a_cel_device(index)).cost == expected[index].cost
 
 
 @pytest.mark.parametrize(
@@ -120,15 +120,15 @@ def test_constant_parts_cost_the_same_every_time(constant: str) -> None:
 def test_constant_errors_matter_only_where_they_are_evaluated(expression: str, value: bool) -> None:
     program = compiled(expression)
     for _ in range(2):
-        assert program.evaluate(a_prepared_device(3)).value == AttributeValue(bool_=value)
+        assert program.evaluate(a_cel_device(3)).value == AttributeValue(bool_=value)
         program._answers.clear()
-        assert program.answer(a_prepared_device(3)) == AttributeValue(bool_=value)
+        assert program.answer(a_cel_device(3)) == AttributeValue(bool_=value)
 
 
 def test_constant_errors_are_the_same_every_time() -> None:
     program = compiled(f"[1, 2].map(x, {INDEX} + x + [1, 2][7])")
 
-    outcomes = [program.evaluate(a_prepared_device(index)) for index in range(3)]
+    outcomes = [program.evaluate(a_cel_device(index)) for index in range(3)]
 
     assert {outcome.error for outcome in outcomes} == {"index out of bounds: 7"}
     assert len({outcome.cost for outcome in outcomes}) == 1
@@ -140,7 +140,7 @@ def test_what_is_not_needed_is_not_evaluated() -> None:
         f"{INDEX} >= 0 || lists.range(999).all(x, lists.range(990).all(y, x != -y - 1))"
     )
 
-    outcome = program.evaluate(a_prepared_device(1))
+    outcome = program.evaluate(a_cel_device(1))
 
     assert outcome.cost < 20
 
@@ -148,12 +148,12 @@ def test_what_is_not_needed_is_not_evaluated() -> None:
 def test_the_limit_ends_inside_a_remembered_part() -> None:
     """The cost at which an evaluation is given up is that of the step, not of the whole part."""
     program = compiled(f"{INDEX} >= 0 && lists.range(90).all(x, x >= 0)")
-    whole = program.evaluator.reference(a_prepared_device(1))
+    whole = program.evaluator.reference(a_cel_device(1))
     for limit in (5, 50, 150, whole.cost - 1, whole.cost):
         fresh = compiled(program.expression)
-        assert program.evaluator.reference(
-            a_prepared_device(1), limit
-        ) == fresh.evaluator.reference(a_prepared_device(1), limit)
+        assert program.evaluator.reference(a_cel_device(1), limit) == fresh.evaluator.reference(
+            a_cel_device(1), limit
+        )
 
 
 def test_large_values_are_not_kept() -> None:
@@ -174,7 +174,7 @@ def test_evaluations_do_not_change_what_is_shared() -> None:
         f"+ {{'a': 1}}.transformMap(k, v, v + {INDEX}).size() + l.size() + [].size())"
     )
 
-    answers = {program.evaluate(a_prepared_device(3)).value for _ in range(3)}
+    answers = {program.evaluate(a_cel_device(3)).value for _ in range(3)}
 
     assert answers == {AttributeValue(int_=12)}
 
@@ -182,7 +182,7 @@ def test_evaluations_do_not_change_what_is_shared() -> None:
 def test_an_expression_that_reads_nothing_is_evaluated_once_in_all() -> None:
     program = compile_derived("lists.range(50).all(x, lists.range(50).all(y, x + y >= 0)) // once")
     for index in range(100):
-        program.answer(a_prepared_device(index))
+        program.answer(a_cel_device(index))
 
     assert program.evaluations == 1
 
@@ -190,9 +190,9 @@ def test_an_expression_that_reads_nothing_is_evaluated_once_in_all() -> None:
 def test_answers_remembered_are_bounded_and_never_forgotten_all_at_once() -> None:
     program = compiled(f"{INDEX} + 1")
     for index in range(programs._MEMO_SIZE + 1):
-        program.answer(a_prepared_device(index))
+        program.answer(a_cel_device(index))
     assert programs._MEMO_SIZE // 2 <= len(program._answers) <= programs._MEMO_SIZE
 
     before = program.evaluations
-    program.answer(a_prepared_device(programs._MEMO_SIZE - 1))
+    program.answer(a_cel_device(programs._MEMO_SIZE - 1))
     assert program.evaluations == before

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from allot.cel import (
     AttributeValue,
     CelCompileError,
+    cel_device,
     compile_derived,
     compile_selector,
-    prepare_device,
 )
-from allot.cel.recursion import CALLER_CALLS, SHALLOW_LEVELS, recursion_room
+from allot.cel.recursion import SHALLOW_LEVELS, recursion_room
 
-DEVICE = prepare_device("gpu.example.com", "gpu-0", {}, {})
-USUAL = CALLER_CALLS
+DEVICE = cel_device("gpu.example.com", "gpu-0", {}, {})
+USUAL = 1_000
+"""Python's default."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,12 +81,23 @@ def test_the_last_thread_restores_the_limit() -> None:
     assert sys.getrecursionlimit() == USUAL
 
 
-def test_a_higher_limit_of_the_program_is_kept() -> None:
-    sys.setrecursionlimit(50_000)
-    with recursion_room(200):
-        assert sys.getrecursionlimit() == 50_000
+def called_at(depth: int, function: Callable[[], None]) -> None:
+    if depth:
+        called_at(depth - 1, function)
+    else:
+        function()
 
-    assert sys.getrecursionlimit() == 50_000
+
+def test_callers_may_use_a_higher_limit_of_the_program() -> None:
+    sys.setrecursionlimit(5_000)
+    program = compile_derived("1" + " + 1" * 250)
+
+    def evaluate() -> None:
+        assert program.evaluator.reference(DEVICE).value == 251
+
+    called_at(4_800, evaluate)
+
+    assert sys.getrecursionlimit() == 5_000
 
 
 def test_a_limit_set_meanwhile_is_kept() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from threading import current_thread
 from typing import Any
 
 from prometheus_client import generate_latest
 
 from allot.cli.cluster_exporter import ClusterExporter, ExporterEndpoints
+from allot.questions.cluster_metrics import Figures, compute_figures
 from allot.questions.observed_cluster import ObservedCluster, UnreadableError
 from allot.testing.builders import a_pod
 from allot.testing.observed_clusters import observed
@@ -64,6 +66,34 @@ def test_many_scrapes_of_a_changing_cluster_share_figures() -> None:
         asyncio.run(exporter.refresh())
         clock.seconds += 1
     assert exporter.computations == 2
+
+
+def test_figures_that_take_long_are_kept_for_longer() -> None:
+    source, clock = FakeSource(a_cluster(), None), FakeClock()
+    exporter = ClusterExporter(source, min_seconds=5.0, clock=clock, pauses=4.0)
+    read = source.read
+
+    async def slowly() -> ObservedCluster:
+        clock.seconds += 10
+        return await read()
+
+    source.read = slowly  # type: ignore[method-assign]
+    for _ in range(100):
+        asyncio.run(exporter.refresh())
+        clock.seconds += 1
+    assert exporter.computations == 3  # each takes ten seconds, then forty pass
+
+
+def test_the_end_of_the_process_does_not_wait_for_figures(monkeypatch: Any) -> None:
+    is_daemon: list[bool] = []
+
+    def noted(*arguments: Any) -> Figures:
+        is_daemon.append(current_thread().daemon)
+        return compute_figures(*arguments)
+
+    monkeypatch.setattr("allot.cli.cluster_exporter.compute_figures", noted)
+    asyncio.run(ClusterExporter(FakeSource(a_cluster())).refresh())
+    assert is_daemon == [True]
 
 
 def test_a_listed_cluster_is_read_each_time() -> None:

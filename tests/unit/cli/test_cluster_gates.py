@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from allot import features
 from allot.cli.cluster_gates import gates_of_cluster
 from allot.cli.errors import CommandError
-from allot.cli.snapshots import Source
+from allot.cli.snapshots import SnapshotSource
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError
 from allot.client.server_gates import API_SERVER, SCHEDULER, ServerGates, read_server_gates
@@ -27,7 +27,7 @@ from allot.features import (
 )
 from allot.rules import SKIP_MISSING_CLASSES, RuleSet
 
-CLUSTER = Source()
+CLUSTER = SnapshotSource()
 
 
 def metrics(gates: FeatureGates) -> bytes:
@@ -164,6 +164,6 @@ def test_what_is_assumed_is_said(
 
 
 def test_files_have_defaults() -> None:
-    known = gates_of_cluster(Snapshot(), Source(("-",)), "", None)
+    known = gates_of_cluster(Snapshot(), SnapshotSource(("-",)), "", None)
 
     assert (known.gates, known.source, known.assumption) == (features.DEFAULTS, "defaults", "")

@@ -20,7 +20,7 @@ from allot.cli.echo import echo_text
 from allot.cli.main import allot
 from allot.cli.program import run_program
 from allot.cli.tables import Column, notes, print_blocks, table
-from allot.testing.manifests import a_pod_manifest
+from allot.testing.manifests import a_claim_manifest, a_pod_manifest, a_request_manifest
 
 PLANTED: Final = "\x1b]0;owned\x07\x1b[2J\r\n\t\x9b31m\u202e\u2066\u200b\ufeff\x00"
 DRIVER: Final = f"gpu{PLANTED}.example.com"
@@ -31,26 +31,16 @@ def planted(name: str) -> str:
     return f"{name}{PLANTED}"
 
 
-def a_claim(name: str, *, is_held: bool, count: int = 1) -> dict[str, Any]:
-    claim: dict[str, Any] = {
-        "apiVersion": GROUP,
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "devices": {
-                "requests": [
-                    {"name": "r", "exactly": {"deviceClassName": planted("class"), "count": count}}
-                ]
-            }
-        },
+def planted_claim(name: str, *, is_held: bool, count: int = 1) -> dict[str, Any]:
+    request = a_request_manifest("r", planted("class"), count=count)
+    if not is_held:
+        return a_claim_manifest(request, name=name)
+    result = {"request": "r", "driver": DRIVER, "pool": planted("pool"), "device": planted("a")}
+    status = {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": planted("user"), "uid": "u"}],
     }
-    if is_held:
-        result = {"request": "r", "driver": DRIVER, "pool": planted("pool"), "device": planted("a")}
-        claim["status"] = {
-            "allocation": {"devices": {"results": [result]}},
-            "reservedFor": [{"resource": "pods", "name": planted("user"), "uid": "u"}],
-        }
-    return claim
+    return a_claim_manifest(request, name=name, status=status)
 
 
 def pending_pod(name: str, claim: str, **status: Any) -> dict[str, Any]:
@@ -97,8 +87,8 @@ def objects() -> Iterator[dict[str, Any]]:
         "metadata": {"name": planted("class")},
         "spec": {"selectors": selectors},
     }
-    yield a_claim(planted("held"), is_held=True)
-    yield a_claim(planted("pending"), is_held=False, count=2)
+    yield planted_claim(planted("held"), is_held=True)
+    yield planted_claim(planted("pending"), is_held=False, count=2)
     yield pending_pod(planted("user"), planted("held"))
     message = {"type": "PodScheduled", "status": "False", "message": planted("no node")}
     yield pending_pod("waiting", planted("pending"), conditions=[message])

@@ -11,7 +11,8 @@ import pytest
 from allot.cli.devices import _watch
 from allot.client import resources
 from allot.features import DEFAULTS
-from allot.questions.devices import DeviceFilter, UnknownClassError
+from allot.questions.class_names import UnknownClassError
+from allot.questions.devices import DeviceFilter
 from allot.questions.live_devices import LiveDevices
 from allot.questions.observed_cluster import ObservedCluster, UnreadableError
 from allot.questions.reconnecting_cluster import ReconnectingCluster

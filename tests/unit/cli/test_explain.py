@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from allot.api.core import Pod
+from allot.api.core import Node, Pod
 from allot.api.identities import ObjectKey
 from allot.cli.errors import CommandError
 from allot.cli.explain import explained, read_target
@@ -23,7 +23,7 @@ from allot.scheduler.explain.effort import Effort
 from allot.scheduler.explain.object_explainer import ObjectExplainer
 from allot.scheduler.explain.static_scheduler import StaticScheduler
 from allot.testing.builders import DRIVER
-from allot.testing.manifests import a_dra_manifest
+from allot.testing.manifests import a_dra_manifest, a_request_manifest
 from tests.unit.cli.explain_objects import (
     CLASS,
     NODE,
@@ -640,6 +640,60 @@ def test_what_could_not_be_read_is_said() -> None:
     snapshot.unread[resources.RESOURCE_CLAIMS] = "only those in namespace x"
     with pytest.raises(CommandError, match="can be read: only those in namespace x"):
         explained(read_target(["claim/c"]), key, model, ObjectExplainer(model, Effort()))
+
+
+def test_what_may_be_held_by_claims_that_could_not_be_read() -> None:
+    """Claims of other namespaces look free to a user who may not list them; the verdict does not hide that."""
+    snapshot = Snapshot()
+    in_default = {"metadata": {"name": "pod", "namespace": "default", "uid": "u"}}
+    snapshot.put(resources.PODS, Pod(my_pod(resourceClaims=[]) | in_default))
+    snapshot.put(resources.NODES, Node(NODE))
+    snapshot.unread[resources.RESOURCE_CLAIMS] = "only those in namespace default"
+    now = datetime.now(UTC)
+    model = StaticScheduler(snapshot, SchedulerConfiguration(), DEFAULTS, lambda: now)
+    key = ObjectKey("default", "pod")
+
+    found = explained(read_target(["pod/pod"]), key, model, ObjectExplainer(model, Effort()))
+
+    assert found.verdict == (
+        "Pod default/pod fits on node node-1 by what you may read: not all resourceclaims could be"
+        " read, and what the others hold looks free here. A role that lets you list them in all"
+        " namespaces is needed to tell."
+    )
+
+
+def test_a_closed_gate_of_alternatives_is_told_with_what_to_do() -> None:
+    request = {"name": "gpu", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]}
+    objects = [CLASS, NODE, slice_of("node-1", a_gpu()), my_claim(request), my_pod()]
+
+    shown = explain("pod/pod", "--feature-gates", "DRAPrioritizedList=false", objects=objects)
+
+    assert (
+        "request gpu: has subrequests, but the DRAPrioritizedList feature is disabled. Switch on"
+        " feature gate DRAPrioritizedList, or ask for one of the alternatives with exactly."
+        in shown
+    )
+
+
+def test_a_proposal_for_another_node_than_the_nearest_names_it() -> None:
+    """Equally near, node-1 comes first by name; there a second gate is closed."""
+    request = a_request_manifest("gpu", derivedAttributes=[{"name": "x", "expression": "1"}])
+    attaching = a_gpu(bindingConditions=["a"], bindingFailureConditions=["b"])
+    objects = [
+        CLASS,
+        NODE,
+        node_with("node-2"),
+        slice_of("node-1", attaching),
+        slice_of("node-2", a_gpu()),
+        my_claim(request, constraints=[{"matchAttribute": "x"}]),
+        my_pod(),
+    ]
+    closed = "DRADerivedAttributes=false,DRADeviceBindingConditions=false"
+
+    shown = explain("pod/pod", "--feature-gates", closed, objects=objects)
+
+    assert "on node node-1, which comes nearest, request gpu" in shown
+    assert "What would help: switch on feature gate DRADerivedAttributes (on node node-2)." in shown
 
 
 def test_profiles_from_a_configuration(tmp_path: Path) -> None:

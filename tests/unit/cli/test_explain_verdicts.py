@@ -232,6 +232,72 @@ def test_the_values_are_in_the_structured_form() -> None:
     assert found["proposals"][0]["action"]["kind"] == "WithoutConstraint"
 
 
+def test_constraints_on_two_attributes_tell_the_values_of_each() -> None:
+    pcie = "example.com/pcie"
+
+    def device(name: str, numa: int, switch: int) -> Object:
+        return a_gpu(name, attributes={NUMA: {"int": numa}, pcie: {"int": switch}})
+
+    found = of_pod(
+        NODE,
+        slice_of("node-1", device("gpu-0", 0, 1), device("gpu-1", 0, 1), device("gpu-2", 1, 2)),
+        my_claim(
+            a_request_manifest("gpu", count=2),
+            constraints=[{"matchAttribute": NUMA}, {"distinctAttribute": pcie}],
+        ),
+        my_pod(),
+    )
+
+    assert problem(found) == (
+        f"{PENDING}request gpu of claim default/mine cannot meet matchAttribute {NUMA} and"
+        f" distinctAttribute {pcie} together: for {NUMA}, gpu-0 and gpu-1 have 0, gpu-2 has 1;"
+        f" for {pcie}, gpu-0 and gpu-1 have 1, gpu-2 has 2."
+    )
+
+
+def test_constraints_on_alternatives_are_told_apart_and_only_with_what_they_cover() -> None:
+    two = {"name": "two", "deviceClassName": "gpu", "count": 2}
+    near = {
+        "name": "near",
+        "deviceClassName": "gpu",
+        "selectors": selects("device.attributes['resource.kubernetes.io'].numa == 0"),
+    }
+    found = of_pod(
+        NODE,
+        NIC_CLASS,
+        gpus(0, 0, 1),
+        nics({"int": 1}, {"int": 2}),
+        my_claim(
+            {"name": "gpu", "firstAvailable": [two, near]},
+            a_request_manifest("nic", "nic"),
+            constraints=[
+                {"requests": ["gpu/two", "nic"], "matchAttribute": NUMA},
+                {"requests": ["gpu/near", "nic"], "matchAttribute": NUMA},
+            ],
+        ),
+        my_pod(),
+    )
+
+    assert problem(found) == (
+        f"{PENDING}requests gpu and nic of claim default/mine cannot meet matchAttribute {NUMA}"
+        " (constraints #0 and #1) together: gpu/two: gpu-0 and gpu-1 have 0, gpu-2 has 1;"
+        " nic: nic-0 has 1, nic-1 has 2; gpu/near: gpu-0 and gpu-1 have 0."
+    )
+
+
+def test_requests_of_different_claims_are_told_apart() -> None:
+    entries = [{"name": name, "resourceClaimName": name} for name in ("a", "b")]
+    claims = [my_claim(a_request_manifest("gpu"), name=name) for name in ("a", "b")]
+
+    found = of_pod(NODE, gpus(0), *claims, my_pod("pod", *entries))
+
+    assert problem(found) == (
+        f"{PENDING}request gpu of claim default/a and request gpu of claim default/b cannot be"
+        " satisfied together: request gpu of claim default/b finds 0 of 1 device; gpu-0: taken by"
+        " request gpu of claim default/a."
+    )
+
+
 def test_an_attribute_with_a_typo_is_reported_once() -> None:
     expression = f"device.attributes['{DRIVER}'].nuam == 0"
     objects = [

@@ -131,6 +131,62 @@ def test_two_entries_together_exceed_a_quota() -> None:
     assert kinds == [("ClaimNotMade", "gpu"), ("QuotaExceeded", "second")]
 
 
+LABEL = "resource.kubernetes.io/admin-access"
+
+
+def an_admin_claim(kind: str) -> Object:
+    """A claim, or a template of one, with admin access, and the pod's entry that names it."""
+    request = exactly()
+    request["exactly"] |= {"adminAccess": True}
+    spec: Object = {"devices": {"requests": [request]}}
+    return a_dra_manifest(kind, "admin", spec if kind == "ResourceClaim" else {"spec": spec})
+
+
+def a_namespace(**labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", **labels}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "source"),
+    [
+        ("ResourceClaim", "resourceClaimName", "claim"),
+        ("ResourceClaimTemplate", "resourceClaimTemplateName", "template"),
+    ],
+)
+def test_admin_access_in_a_namespace_that_does_not_allow_it(
+    kind: str, field: str, source: str
+) -> None:
+    objects = [NODE, SLICE, an_admin_claim(kind), my_pod("pod", {"name": "gpu", field: "admin"})]
+    labelled = {"metadata": {"name": "default", "labels": {LABEL: "true"}}}
+
+    refused = of_pod(*objects, a_namespace())
+    allowed = of_pod(*objects, a_namespace() | labelled)
+    unknown = of_pod(*objects)
+
+    assert refused["verdict"] == (
+        f"Pod default/pod is not being scheduled: {source} default/admin asks for admin access, and"
+        f" namespace default does not have the label {LABEL}: true. Label namespace default or"
+        f" remove adminAccess from {source} default/admin."
+    )
+    assert refused["obstacles"][0]["kind"] == "AdminAccessForbidden"
+    assert refused["notes"] == ["With its claims, it would fit on node node-1."]
+    assert "fit" in allowed["verdict"]
+    assert not allowed["notes"]
+    assert "fit" in unknown["verdict"]
+    (note,) = unknown["notes"]
+    assert note.startswith(f"Admin access needs the label {LABEL}: true on namespace default,")
+
+
+def test_a_claim_with_admin_access_that_no_pod_uses() -> None:
+    objects = [CLASS, NODE, SLICE, an_admin_claim("ResourceClaim"), a_namespace()]
+
+    assert explain("claim/admin", objects=objects).startswith(
+        "Claim default/admin cannot be allocated: claim default/admin asks for admin access, and"
+        f" namespace default does not have the label {LABEL}: true. Label namespace default or"
+        " remove adminAccess from claim default/admin."
+    )
+
+
 def test_what_the_claim_controller_said() -> None:
     why = "template includes a prioritized list of subrequests, but the feature is disabled"
     event = an_event("FailedResourceClaimCreation", f"PodResourceClaim gpu: {why}", count=3)

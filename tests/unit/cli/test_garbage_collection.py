@@ -9,9 +9,12 @@ import pytest
 from allot.cli.components import component_runner
 from allot.cli.garbage_collection import (
     COLLECT_SECONDS,
+    MAX_OBJECTS,
+    MAX_POSTPONED,
     THRESHOLDS,
     YOUNG_COLLECTIONS,
     PeriodicCollector,
+    long_lived_objects,
 )
 
 
@@ -40,7 +43,7 @@ class FakeLoop:
 def test_the_youngest_are_collected_often_and_survivors_now_and_then() -> None:
     loop: Any = FakeLoop()
     collected: list[int] = []
-    PeriodicCollector(loop, collected.append).start()
+    PeriodicCollector(loop, collected.append, lambda generation: generation * MAX_OBJECTS).start()
     delays = {loop.tick() for _ in range(2 * YOUNG_COLLECTIONS)}
     assert delays == {COLLECT_SECONDS}
     assert collected == 2 * [*[0] * (YOUNG_COLLECTIONS - 1), 1]
@@ -64,6 +67,49 @@ def test_young_objects_do_not_pile_up_when_as_many_old_ones_go() -> None:
     assert largest < 10_000
 
 
+@pytest.mark.parametrize(
+    ("survivors", "rounds"),
+    [
+        pytest.param(MAX_OBJECTS + 1, MAX_POSTPONED + 1, id="they-stay"),
+        pytest.param(MAX_POSTPONED * MAX_OBJECTS + 1, 1, id="far-too-many"),
+    ],
+)
+def test_many_survivors_are_never_looked_at(survivors: int, rounds: int) -> None:
+    loop: Any = FakeLoop()
+    collected: list[int] = []
+    count = survivors
+    PeriodicCollector(loop, collected.append, lambda generation: generation * count).start()
+    frozen = gc.get_freeze_count()
+    try:
+        for _ in range(rounds * YOUNG_COLLECTIONS - 1):
+            loop.tick()
+        assert gc.get_freeze_count() == frozen
+        loop.tick()
+        assert gc.get_freeze_count() > frozen
+        assert set(collected) == {0}
+        count = 0
+        for _ in range(YOUNG_COLLECTIONS):
+            loop.tick()
+        assert collected[-1] == 1
+    finally:
+        gc.unfreeze()
+
+
+def test_survivors_are_looked_at_when_most_are_gone() -> None:
+    loop: Any = FakeLoop()
+    collected: list[int] = []
+    count = MAX_OBJECTS + 1
+    PeriodicCollector(loop, collected.append, lambda generation: generation * count).start()
+    frozen = gc.get_freeze_count()
+    for _ in range(MAX_POSTPONED * YOUNG_COLLECTIONS):
+        loop.tick()
+    count = 10
+    for _ in range(YOUNG_COLLECTIONS):
+        loop.tick()
+    assert gc.get_freeze_count() == frozen
+    assert collected[-1] == 1
+
+
 def test_components_collect_periodically() -> None:
     starts: list[int] = []
 
@@ -82,3 +128,22 @@ def test_components_collect_periodically() -> None:
             runner.run(wait_for_collections())
     finally:
         gc.callbacks.remove(note)
+
+
+def test_long_lived_objects_are_never_looked_at() -> None:
+    loop: Any = FakeLoop()
+    collected: list[int] = []
+    PeriodicCollector(loop, collected.append).start()
+    frozen = gc.get_freeze_count()
+    try:
+        with long_lived_objects():
+            kept = [[number] for number in range(1_000)]
+            loop.tick()
+            assert not collected
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() >= frozen + len(kept)
+        loop.tick()
+        assert collected == [0]
+    finally:
+        gc.unfreeze()

@@ -93,6 +93,22 @@ def test_directories_and_files(tmp_path: Path) -> None:
     assert [m.kind for m in manifests if isinstance(m, Manifest)] == ["B", "A"]
 
 
+def test_hidden_files_are_read_only_if_named(tmp_path: Path) -> None:
+    hidden = tmp_path / ".allot" / "state"
+    hidden.mkdir(parents=True)
+    (hidden / "up.json").write_text('{"pid":1}')
+    (tmp_path / ".ci.yaml").write_text("kind: C")
+    (tmp_path / "a.yaml").write_text("kind: A")
+
+    def kinds(source: Path) -> list[str]:
+        return [m.kind for m in read_manifests([str(source)]) if isinstance(m, Manifest)]
+
+    assert kinds(tmp_path) == ["A"]
+    assert kinds(tmp_path / ".ci.yaml") == ["C"]
+    (hidden / "b.yaml").write_text("kind: B")
+    assert "B" in kinds(tmp_path / ".allot")
+
+
 def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"no \.yaml, \.yml, \.json files"):
         list(read_manifests([str(tmp_path)]))

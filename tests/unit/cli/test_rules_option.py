@@ -15,7 +15,7 @@ from allot.cli.errors import CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.main import allot
 from allot.cli.scheduler_configuration import load_configuration
-from allot.cli.snapshots import Source, rules_of_cluster
+from allot.cli.snapshots import SnapshotSource, rules_of_cluster
 from allot.client.snapshot import Snapshot
 from allot.features import FRACTIONAL_CAPACITY_RANGE
 from allot.rules import RULES, RuleSet
@@ -115,8 +115,8 @@ def test_questions_about_clusters(files: tuple[str, ...], version: str, rules: R
     snapshot = Snapshot()
     snapshot.server_version = version
 
-    assert rules_of_cluster(snapshot, Source(files), None) is rules
-    assert rules_of_cluster(snapshot, Source(files), RuleSet.SEEDS) is RuleSet.SEEDS
+    assert rules_of_cluster(snapshot, SnapshotSource(files), None) is rules
+    assert rules_of_cluster(snapshot, SnapshotSource(files), RuleSet.SEEDS) is RuleSet.SEEDS
 
 
 def test_allot_testing() -> None:

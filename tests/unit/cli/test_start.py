@@ -37,21 +37,21 @@ def test_reading_the_command_line_imports_little() -> None:
     """The second process is spawned after that."""
     modules = modules_after("import allot.cli.program, allot.cli.up")
     unwanted = {"apiserver", "client", "validation", "cel"} | COMPONENTS | VIEWS
-    others = {"cryptography", "msgspec", "rich", "starlette", "textual", "uvicorn", "yaml"}
+    others = {"cryptography", "msgspec", "rich", "textual", "uvicorn", "yaml"}
     assert packages(modules) & (unwanted | others) == set()
     assert len(modules) < 250
 
 
 def test_the_api_server_imports_no_other_component() -> None:
     modules = modules_after("import allot.apiserver.running, allot.client.in_process")
-    unwanted = COMPONENTS | VIEWS | {"rich", "starlette", "textual"}
+    unwanted = COMPONENTS | VIEWS | {"rich", "textual"}
     assert packages(modules) & unwanted == set()
     assert len(modules) < 980
 
 
 def test_components_import_no_server_and_no_view() -> None:
     modules = modules_after("import allot.components")
-    unwanted = {"apiserver", "storage", "cryptography", "rich", "starlette", "textual", "uvicorn"}
+    unwanted = {"apiserver", "storage", "cryptography", "rich", "textual", "uvicorn"}
     assert packages(modules) & (unwanted | VIEWS - {"questions"}) == set()
     assert len(modules) < 900
 

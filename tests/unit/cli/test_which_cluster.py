@@ -119,6 +119,13 @@ def test_no_kubeconfig_but_a_stopped_cluster() -> None:
     assert said.endswith("; the cluster in .allot is stopped: `allot up` starts it")
 
 
+def test_no_kubeconfig_but_a_cluster_that_runs() -> None:
+    with occupied(Path(".allot")), pytest.raises(CommandError) as raised:
+        chosen_kubeconfig(Path("nope"))
+
+    assert str(raised.value) == f"no kubeconfig at nope; the cluster that runs here is {OWN}"
+
+
 def test_other_errors_stay_as_they_are() -> None:
     error = ApiStatusError(403, "Forbidden", "pods is forbidden")
 

@@ -110,7 +110,7 @@ def answer(code: int, content: Any = None, **headers: str) -> Response:
 
 
 LOST = TransportError("the connection broke", was_sent=True)
-REFUSED = TransportError("nobody there", was_sent=False)
+REFUSED = TransportError("connection refused", was_sent=False)
 
 
 class ScriptedTransport:

@@ -9,7 +9,9 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.kinds import KINDS
 from allot.api.raw import RawObject
+from allot.client.codecs import Codec, UnreadableEvent
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
+from allot.client.metadata import metadata_resource
 from allot.client.resources import (
     EVENTS,
     PODS,
@@ -35,6 +37,23 @@ BOTH = pytest.mark.parametrize(
     ("resource", "document"),
     [pytest.param(PODS, POD, id="raw"), pytest.param(RESOURCE_CLAIMS, CLAIM, id="typed")],
 )
+POD_METADATA = metadata_resource("", "v1", "pods", "Pod", namespaced=True)
+ALL_CODECS = pytest.mark.parametrize(
+    ("resource", "document"),
+    [
+        pytest.param(PODS, POD, id="raw"),
+        pytest.param(RESOURCE_CLAIMS, CLAIM, id="typed"),
+        pytest.param(POD_METADATA, POD, id="metadata"),
+    ],
+)
+STRICT_CODECS = pytest.mark.parametrize(
+    "codec",
+    [
+        pytest.param(RESOURCE_CLAIMS.codec, id="typed"),
+        pytest.param(POD_METADATA.codec, id="metadata"),
+    ],
+)
+UNREADABLE = {"metadata": {"name": "p", "namespace": "ns", "resourceVersion": "5", "uid": 3}}
 
 
 def line(type_: str, obj: Any) -> bytes:
@@ -54,7 +73,7 @@ def test_identity(resource: Resource[Any], document: dict[str, Any]) -> None:
     }
 
 
-@BOTH
+@ALL_CODECS
 def test_lists(resource: Resource[Any], document: dict[str, Any]) -> None:
     listed = {"metadata": {"resourceVersion": "9", "continue": "t"}, "items": [document] * 2}
 
@@ -66,7 +85,7 @@ def test_lists(resource: Resource[Any], document: dict[str, Any]) -> None:
     )
 
 
-@BOTH
+@ALL_CODECS
 def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
     codec = resource.codec
     end = {"k8s.io/initial-events-end": "true"}
@@ -86,7 +105,7 @@ def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
     assert caught.value.is_expired
 
 
-@BOTH
+@ALL_CODECS
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"type":"ADDED"}', b'{"type":1,"object":{}}'])
 def test_malformed_objects_are_errors(
     resource: Resource[Any], document: dict[str, Any], text: bytes
@@ -95,6 +114,29 @@ def test_malformed_objects_are_errors(
         resource.codec.decode_event(text)
     with pytest.raises(UnreadableAnswerError):
         resource.codec.decode_page(b"[]")
+
+
+@STRICT_CODECS
+def test_objects_that_cannot_be_decoded_keep_their_identity(codec: Codec[Any]) -> None:
+    event = codec.decode_event(line("MODIFIED", UNREADABLE))
+
+    assert isinstance(event, UnreadableEvent)
+    assert tuple(event) == ("MODIFIED", None, "5", False)
+    assert event.unreadable.key == ("ns", "p")
+
+
+@STRICT_CODECS
+def test_a_lenient_list_skips_objects_that_cannot_be_decoded(codec: Codec[Any]) -> None:
+    listed = {"metadata": {"resourceVersion": "9"}, "items": [UNREADABLE, CLAIM]}
+    body = msgspec.json.encode(listed)
+
+    page = codec.decode_page(body, lenient=True)
+
+    assert [codec.key(item) for item in page.items] == [("ns", "c")]
+    assert [item.key for item in page.unreadable] == [("ns", "p")]
+    assert page.resource_version == "9"
+    with pytest.raises(UnreadableAnswerError):
+        codec.decode_page(body)
 
 
 def test_nulls_in_typed_objects_are_read_with_care() -> None:

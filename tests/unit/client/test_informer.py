@@ -356,7 +356,7 @@ def test_a_resource_that_is_not_served_counts_as_empty_until_it_is(
             await informer.wait_synced()
         assert informer.list() == []
         assert informer.lists == 0
-        assert api.trouble, "nobody waits until it is served"
+        assert api.trouble, "wait_synced does not wait until it is served"
 
         await settle(100)
 

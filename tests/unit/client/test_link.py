@@ -13,8 +13,11 @@ import pytest
 from allot.apiserver.http.link_server import LinkLostError, LinkServer
 from allot.client.asgi import USER
 from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
-from allot.client.errors import TransportError
+from allot.client.errors import ApiStatusError, TransportError
 from allot.client.link import WINDOW, Link, LinkTransport, RequestFrame, ResponseFrame
+from allot.client.rest_client import status_error
+from allot.client.transport import NOT_RUN
+from allot.storage.memory import MemoryStore
 
 Message = MutableMapping[str, Any]
 ALLOWED_TO_TAKE = 60.0
@@ -61,7 +64,7 @@ class Application:
 @contextlib.asynccontextmanager
 async def linked(app: Application) -> AsyncIterator[tuple[Link, LinkServer]]:
     ours, theirs = socket.socketpair()
-    server = LinkServer(app)
+    server = LinkServer(app, MemoryStore())
     await server.start(theirs)
     link = await Link.over(ours)
     yield link, server
@@ -110,6 +113,41 @@ def test_many_requests_at_once() -> None:
         answers = await asyncio.gather(*asked)
 
         assert [answer.body for answer in answers] == [b"<%d>" % n for n in range(500)]
+
+    played(story)
+
+
+def test_requests_in_order_begin_when_the_one_before_has_ended() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        ordered = LinkTransport(link, SCHEDULER, "me").in_order(3)
+        asked = [
+            asyncio.create_task(ordered.request("POST", path, body=b"a"))
+            for path in ("/first", "/hang", "/last")
+        ]
+        first = await asked[0]
+        assert first.body == b"<a>"
+        while len(app.scopes) < 2:
+            await asyncio.sleep(0)
+        assert (await LinkTransport(link, SCHEDULER).request("GET", "/other")).code == 200
+        assert [scope["path"] for scope in app.scopes] == ["/first", "/hang", "/other"]
+        app.hangs.set()
+        assert [answer.code for answer in await asyncio.gather(*asked)] == [200, 200, 200]
+        assert app.scopes[-1]["path"] == "/last"
+        assert app.scopes[-1]["extensions"][USER] == SCHEDULER
+
+    played(story)
+
+
+def test_after_a_request_that_fails_the_others_in_order_are_not_run() -> None:
+    async def story(app: Application, link: Link, _: LinkServer) -> None:
+        ordered = LinkTransport(link, SCHEDULER).in_order(3)
+        paths = ("/first", "/broken", "/last")
+        answers = await asyncio.gather(*(ordered.request("POST", path) for path in paths))
+        assert [answer.code for answer in answers] == [200, 500, NOT_RUN]
+        assert [scope["path"] for scope in app.scopes] == ["/first", "/broken"]
+        with pytest.raises(ApiStatusError) as caught:
+            raise status_error(answers[-1])
+        assert caught.value.code == NOT_RUN
 
     played(story)
 

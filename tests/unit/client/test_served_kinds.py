@@ -11,7 +11,7 @@ import pytest
 
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
-from allot.client.discovery import ServedKind, discover
+from allot.client.discovery import Discovery, ServedKind, discover
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
@@ -127,6 +127,37 @@ def test_kinds_come_and_go() -> None:
                 await server.ask("DELETE", f"{BATCH}/jobs/j")
                 await until(lambda: listened.heard[3:] == ["~"])
                 assert listened.last.is_being_deleted
+            finally:
+                await kinds.stop()
+
+    asyncio.run(story())
+
+
+def test_callers_that_wait_share_a_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[None] = []
+    may_end = asyncio.Event()
+
+    async def counted(client: Client) -> Discovery:
+        began.append(None)
+        await may_end.wait()
+        return await discover(client)
+
+    monkeypatch.setattr("allot.client.served_kinds.discover", counted)
+
+    async def story() -> None:
+        async with LocalServer() as server:
+            kinds = ServedKinds(InformerFactory(Client(Selective(server.server.app, TOKEN))))
+            try:
+                first = asyncio.create_task(kinds.refresh())
+                await until(lambda: began)
+                # What these ask about may have been defined after the first discovery began.
+                later = [asyncio.create_task(kinds.refresh()) for _ in range(20)]
+                await asyncio.sleep(0)
+                may_end.set()
+                await asyncio.gather(first, *later)
+                assert len(began) == 2
+                await kinds.refresh()
+                assert len(began) == 3
             finally:
                 await kinds.stop()
 

@@ -12,6 +12,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.raw import RawObject
 from allot.client.client import Client
+from allot.client.codecs import RawCodec
 from allot.client.informer import Informer, InformerFactory
 from allot.client.metadata import MetadataCodec, metadata_of, metadata_resource
 from allot.client.options import Scope
@@ -218,5 +219,33 @@ def test_an_object_that_leaves_the_scope_is_deleted_there() -> None:
 
         assert log == ["+Pending", "~Running", "-Running", "+Running", "-Unknown"]
         await whole.stop()
+
+    play(story)
+
+
+def test_events_are_compared_once_for_all_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether an event is news is decided in the shared informer, however many informers follow it."""
+    compared: list[str] = []
+    uid = RawCodec.uid
+
+    def counted(codec: RawCodec[RawObject], obj: RawObject) -> str:
+        compared.append(obj.metadata.name)
+        return uid(codec, obj)
+
+    async def story(process: Process) -> None:
+        factories = [process.component() for _ in range(3)]
+        for number, factory in enumerate(factories):
+            process.listen(str(number), factory.informer(CONFIG_MAPS))
+            factory.start()
+            await factory.wait_synced()
+        process.take()
+        monkeypatch.setattr(RawCodec, "uid", counted)
+        process.api.put("a")
+        await settle()
+
+        assert process.take() == "0~a 1~a 2~a"
+        assert compared == ["a", "a"], "the old and the new version"
+        for factory in factories:
+            await factory.stop()
 
     play(story)

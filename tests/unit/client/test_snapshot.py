@@ -116,7 +116,7 @@ def test_lists_forbidden_cluster_wide_are_tried_in_the_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [TransportError("nobody there", was_sent=False), answer(401, status(401))]
+    "trouble", [TransportError("connection refused", was_sent=False), answer(401, status(401))]
 )
 def test_a_server_that_does_not_answer_is_an_error(trouble: Response | Exception) -> None:
     with pytest.raises((TransportError, ApiStatusError)):

@@ -39,6 +39,9 @@ COOKIES = {"allot-dashboard-8440": "secret"}
             {"Host": "127.0.0.1:8440", "Origin": "null"}, COOKIES, 403, id="opaque-origin"
         ),
         pytest.param(
+            {"Host": "127.0.0.1:8440", "Origin": "http://["}, COOKIES, 403, id="not-an-origin"
+        ),
+        pytest.param(
             {"Host": "127.0.0.1:8440", "Sec-Fetch-Site": "cross-site"},
             COOKIES,
             403,

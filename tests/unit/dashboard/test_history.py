@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from allot.dashboard.floor_plan import Cell, FloorChange, Place, PoolPlan
+from allot.dashboard.floor_plan import Cell, FloorChange, PlacedDevice, PoolPlan
 from allot.dashboard.history import RecentHistory
 
 FREE, HELD = Cell(0, 0, 0, ()), Cell(1, 100, 0, (("default/claim",),))
 
 
 def a_pool(number: int, cells: dict[int, Cell]) -> PoolPlan:
-    places = tuple(Place(each, f"gpu-{each}", "", "", "", 100) for each in cells)
+    places = tuple(PlacedDevice(each, f"gpu-{each}", "", "", "", 100) for each in cells)
     return PoolPlan(number, "driver", f"pool-{number}", "node", places, tuple(cells.values()))
 
 

@@ -12,7 +12,7 @@ from allot.client.snapshot import Snapshot
 from allot.dashboard.dashboard import Dashboard
 from allot.dashboard.floor_plan import STATES
 from allot.dashboard.recorded_cluster import RecordedCluster
-from allot.questions.observed_cluster import KINDS
+from allot.questions.observed_cluster import KINDS, ObservedCluster
 from allot.questions.recording.reader import Recording
 from allot.questions.recording.recorder import observed, open_log
 from allot.questions.recording.writer import Limits
@@ -47,7 +47,8 @@ def test_history_is_that_of_the_recording(tmp_path: Path) -> None:
 
     async def story() -> None:
         recording = Recording.open(path)
-        dashboard = Dashboard(RecordedCluster("test", recording.state_at(), recording))
+        at_end = ObservedCluster(recording.snapshot_at(recording.ends), now=recording.ends)
+        dashboard = Dashboard(RecordedCluster("test", at_end, recording))
         await dashboard.start()
         try:
             assert dashboard.history.begins_at == START.timestamp()

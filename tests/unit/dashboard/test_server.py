@@ -256,3 +256,81 @@ def test_questions_are_answered_in_children() -> None:
         assert "gpu-server" in (await page.json("/api/choices"))["profiles"]
 
     with_page(story)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        pytest.param("POST", "/", "GET, HEAD", id="page"),
+        pytest.param("DELETE", "/static/app.js", "GET, HEAD", id="file"),
+        pytest.param("PUT", "/api/objects", "GET, HEAD", id="answer"),
+        pytest.param("GET", "/api/what-if", "POST", id="question"),
+    ],
+)
+def test_other_methods_are_refused(method: str, path: str, allowed: str) -> None:
+    async def story(page: Page) -> None:
+        await page.sign_in()
+        async with page.session.request(method, page.url + path) as answer:
+            assert (answer.status, answer.headers["Allow"]) == (405, allowed)
+            assert answer.headers["X-Frame-Options"] == "DENY"
+
+    with_page(story)
+
+
+@pytest.mark.parametrize("path", ["/", "/static/style.css", "/api/objects"])
+def test_head_is_get_without_the_body(path: str) -> None:
+    async def story(page: Page) -> None:
+        await page.sign_in()
+        async with page.session.get(page.url + path) as answer:
+            got, length = answer.status, answer.headers["Content-Length"]
+            kind = answer.headers["Content-Type"]
+        async with page.session.head(page.url + path) as answer:
+            assert (answer.status, answer.headers["Content-Length"]) == (got, length)
+            assert answer.headers["Content-Type"] == kind
+            assert await answer.read() == b""
+
+    with_page(story)
+
+
+@pytest.mark.parametrize("path", ["/api/", "/api/objects/", "/static", "/static/", "//"])
+def test_other_paths_are_not_found(path: str) -> None:
+    async def story(page: Page) -> None:
+        await page.sign_in()
+        async with page.session.get(page.url + path, allow_redirects=False) as answer:
+            assert answer.status == 404
+            assert json.loads(await answer.read())["error"]
+
+    with_page(story)
+
+
+def test_a_closed_page_is_forgotten() -> None:
+    async def story(page: Page) -> None:
+        await page.sign_in()
+        assert len(await events(page, 1)) == 1  # then the connection is closed
+        async with asyncio.timeout(60):
+            while page.dashboard.viewers:
+                await asyncio.sleep(0.01)
+
+    with_page(story)
+
+
+def test_a_client_that_goes_within_its_body_disturbs_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(page: Page) -> None:
+        await page.sign_in()
+        port = int(page.url.rpartition(":")[2])
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        cookie = f"{page.access.cookie}={page.access.token}"
+        writer.write(
+            f"POST /api/what-if HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
+        )
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.close()
+        await writer.wait_closed()
+        assert (await page.json("/api/pending"))["pods"] == 1
+
+    with_page(story)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

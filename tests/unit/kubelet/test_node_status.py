@@ -12,7 +12,6 @@ from allot.kubelet.node_status import (
     address_of,
     heartbeat_age,
     is_offline,
-    is_ready,
     missing_labels,
     new_lease,
     status_after,
@@ -35,7 +34,7 @@ def with_status(node: Node, now: datetime = NOW) -> Node:
 def test_an_empty_node_gets_everything_once() -> None:
     node = with_status(a_node("n", uid="u"))
 
-    assert is_ready(node)
+    assert node.has_condition("Ready")
     assert address_of(node) == "172.16.0.9"
     assert node.get("status", "capacity") == node.get("status", "allocatable")
     assert node.get("status", "capacity", "pods") == "110"
@@ -76,11 +75,11 @@ def test_a_node_that_was_given_up_comes_back() -> None:
     unknown = [c | {"status": "Unknown"} for c in node.get("status", "conditions")]
     other = {"type": "NetworkUnavailable", "status": "False"}
     lost = node.with_value([*unknown, other], "status", "conditions")
-    assert not is_ready(lost)
+    assert not lost.has_condition("Ready")
 
     found = with_status(lost, NOW + timedelta(seconds=60))
 
-    assert is_ready(found)
+    assert found.has_condition("Ready")
     assert other in found.get("status", "conditions")
     (ready,) = [c for c in found.get("status", "conditions") if c["type"] == "Ready"]
     assert ready["lastTransitionTime"] == "2026-01-01T00:01:00Z"

@@ -52,7 +52,7 @@ EXTENDED = a_pod_with({}, extendedResourceClaimStatus={"resourceClaimName": "cla
         pytest.param(NAMED, a_claim_of(reserved=""), "is not allowed to use", id="unreserved"),
         pytest.param(a_pod_with(TEMPLATE), None, "not created yet", id="not-made-yet"),
         pytest.param(MADE, a_claim_of(owner=MINE), "", id="made"),
-        pytest.param(MADE, a_claim_of(), "was not created for pod", id="made-for-nobody"),
+        pytest.param(MADE, a_claim_of(), "was not created for pod", id="made-for-no-pod"),
         pytest.param(
             a_pod_with(TEMPLATE, resourceClaimStatuses=[{"name": "r"}]), None, "", id="none-needed"
         ),

@@ -17,6 +17,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from allot.allocation.pools import PoolId
 from allot.api.base import replace
 from allot.api.core import Pod
 from allot.client import resources
@@ -27,7 +28,7 @@ from allot.questions.cluster_metrics import (
     Waits,
     compute_figures,
 )
-from allot.questions.devices import DeviceUse
+from allot.questions.devices import DeviceUse, PoolDevices
 from allot.questions.hardware_objects import hardware_objects
 from allot.questions.observed_cluster import ObservedCluster
 from allot.testing.builders import a_claim, a_pod
@@ -93,6 +94,21 @@ def test_devices_by_state_class_node_and_pool() -> None:
     assert value(found, "allot_pool_devices", pool="gpu-server-1", **gpu) == 8
     states = {dict(labels).get("state") for name, labels in found if name == "allot_devices"}
     assert states == set(DeviceUse)
+
+
+def test_devices_are_counted_once_for_all_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[PoolId] = []
+
+    class Noting(PoolDevices):
+        def __init__(self, pool: PoolId, *arguments: Any) -> None:
+            counted.append(pool)
+            super().__init__(pool, *arguments)
+
+    monkeypatch.setattr("allot.questions.devices.PoolDevices", Noting)
+    cluster = a_cluster()
+    assert len(cluster.objects.of(resources.DEVICE_CLASSES)) > 1
+    compute_figures(cluster)
+    assert len(counted) == len(set(counted))
 
 
 def test_what_is_left_and_what_fits() -> None:

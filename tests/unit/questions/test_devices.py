@@ -15,10 +15,10 @@ from allot.api.slices import (
     DeviceCounterConsumption,
     ResourcePool,
 )
+from allot.questions.class_names import UnknownClassError
 from allot.questions.devices import (
     DeviceFilter,
     DeviceUse,
-    UnknownClassError,
     list_devices,
 )
 from allot.testing.builders import (

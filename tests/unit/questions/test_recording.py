@@ -47,8 +47,8 @@ def recorded_pod(name: str, node: str = "", **metadata: Any) -> Any:
 
 def pods_of(recording: Recording, time: datetime | None = None) -> dict[str, str]:
     """Names and nodes."""
-    state = recording.state_at(time)
-    return {pod.key.name: pod.node_name for pod in state.objects.of(resources.PODS)}
+    objects = recording.snapshot_at(time or recording.ends)
+    return {pod.key.name: pod.node_name for pod in objects.of(resources.PODS)}
 
 
 def a_recording(path: Path) -> None:
@@ -78,7 +78,6 @@ def test_states_at_all_times(tmp_path: Path) -> None:
         assert pods_of(recording) == {"a": "node-1"}
         assert (recording.begins, recording.ends) == (at(0), at(40))
         assert recording.times() == [at(10), at(20), at(30)]
-        assert recording.state_at(at(25)).now == at(25)
 
 
 def test_changes_between_two_times(tmp_path: Path) -> None:
@@ -100,9 +99,9 @@ def test_times_outside_are_refused(tmp_path: Path) -> None:
         with pytest.raises(
             RecordingError, match="begins at 2026-05-01T14:00:00Z, after 2026-05-01T13:59:58Z"
         ):
-            recording.state_at(at(-2))
+            recording.snapshot_at(at(-2))
         with pytest.raises(RecordingError, match="ends at 2026-05-01T14:00:40Z, before"):
-            recording.state_at(at(42))
+            recording.snapshot_at(at(42))
 
 
 def test_equal_objects_are_not_written_again(tmp_path: Path) -> None:
@@ -203,7 +202,7 @@ def test_a_recording_is_continued_with_a_gap(tmp_path: Path) -> None:
         assert pods_of(recording, at(35)) == {"a": "node-1"}
         assert pods_of(recording, at(70)) == {"a": "node-1"}
         assert pods_of(recording) == {"c": ""}
-        notes = recording.state_at(at(70)).notes
+        notes = recording.notes_at(at(70))
         assert any("nothing was recorded from 2026-05-01T14:00:40Z" in note for note in notes)
         assert not recording.notes_at(at(35))
 
@@ -347,10 +346,10 @@ def test_an_anonymized_recording_has_no_names(tmp_path: Path) -> None:
     log.end(at(4))
     assert b"secret" not in path.read_bytes()
     with Recording.open(path) as recording:
-        (pod,) = recording.state_at(at(2)).objects.of(resources.PODS)
-        (node,) = recording.state_at(at(2)).objects.of(resources.NODES)
+        (pod,) = recording.snapshot_at(at(2)).of(resources.PODS)
+        (node,) = recording.snapshot_at(at(2)).of(resources.NODES)
         assert pod.node_name == node.metadata.name == "node-1"
-        assert recording.state_at().objects.of(resources.PODS) == ()
+        assert recording.snapshot_at(recording.ends).of(resources.PODS) == ()
 
 
 def test_aliases_that_are_no_longer_used_are_forgotten(tmp_path: Path) -> None:

@@ -18,14 +18,8 @@ from allot.cli.errors import CommandError
 from allot.cli.main import allot
 from allot.client import resources
 from allot.questions.plots import timeline_svg
-from allot.questions.simulation import (
-    MAX_SAMPLES,
-    Sample,
-    SimulationAnswer,
-    SimulationError,
-    lifetime,
-    simulate,
-)
+from allot.questions.simulation import SimulationError, lifetime, simulate
+from allot.questions.simulation_figures import MAX_SAMPLES, Sample, SimulationAnswer
 from allot.testing.builders import a_class, a_device, a_pod, a_slice, manifest
 from allot.testing.observed_clusters import a_claim_template, observed
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from allot.api.core import ResourceQuota
 from allot.api.raw import RawObject
-from allot.apiserver.yaml_documents import Place
+from allot.apiserver.yaml_documents import YamlLocation
 from allot.cli.errors import CommandError
 from allot.cli.main import allot
 from allot.client import resources
@@ -317,7 +317,9 @@ def settled(*workloads: RawObject, is_clone: bool) -> ObservedCluster:
     if not is_clone:
         return ObservedCluster(simulated.objects)
     documents = list(clone_cluster(simulated.objects))
-    written = [Manifest("clone", each, msgspec.json.encode(each), Place()) for each in documents]
+    written = [
+        Manifest("clone", each, msgspec.json.encode(each), YamlLocation()) for each in documents
+    ]
     return ObservedCluster(objects_in(written, KINDS))
 
 

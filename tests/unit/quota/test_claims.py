@@ -8,7 +8,7 @@ from allot.api.base import replace
 from allot.api.classes import DeviceClass
 from allot.api.core import Pod
 from allot.api.meta import OwnerReference
-from allot.quota.claims import claim_usage, extended_resource_names, matching_names
+from allot.quota.claims import ClaimEntries, claim_usage, extended_resource_names
 from allot.testing.builders import DRIVER, a_claim, a_class
 
 EXTENDED = "example.com/gpu"
@@ -64,5 +64,5 @@ def test_entries_of_extended_resources_need_the_gate() -> None:
     extended = [COUNTED, f"requests.deviceclass.resource.kubernetes.io/{DRIVER}"]
     classes = [an_extended_class(DRIVER)]
 
-    assert matching_names([*always, *extended], classes) == [*always, *extended]
-    assert matching_names([*always, *extended], classes, extended_resources=False) == always
+    assert ClaimEntries(classes).among([*always, *extended]) == [*always, *extended]
+    assert ClaimEntries(classes, extended_resources=False).among([*always, *extended]) == always

@@ -14,8 +14,9 @@ from allot.api.classes import DeviceClass
 from allot.api.core import Pod, ResourceQuota
 from allot.api.identities import ObjectKey
 from allot.api.meta import ObjectMeta, OwnerReference
-from allot.api.quantity import Quantity
+from allot.api.quantity import Quantity, quantity_from_json
 from allot.api.raw import RawObject
+from allot.quota import claims, pods
 from allot.quota.decisions import Exceeded, Excess, charge, is_in_force, total_usage, with_usage
 from allot.quota.evaluators import (
     GroupResource,
@@ -53,6 +54,58 @@ def a_quota(
 def pod_requesting(cpu: str = "1", **spec: Any) -> Pod:
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
     return a_pod("p", containers=[container], **spec)
+
+
+def test_only_entries_that_a_write_counts_towards_are_read(monkeypatch: Any) -> None:
+    read: list[str] = []
+
+    def noted(value: str) -> Quantity:
+        read.append(value)
+        return quantity_from_json(value)
+
+    monkeypatch.setattr("allot.quota.amounts.quantity_from_json", noted)
+    others: dict[str, Any] = {f"count__kinds{number}": "1000" for number in range(60)}
+    quotas = [a_quota(f"q{number}", pods="5", **others) for number in range(20)]
+    charged = charge(quotas, PODS, a_pod("p"))
+    assert isinstance(charged, list)
+    assert len(read) <= 2 * len(quotas)  # the limit and the usage of `pods`
+    assert [quota.used["pods"] for quota in charged] == [Quantity.of(1)] * 20
+    assert all(quota.used.keys() == quota.hard.keys() for quota in charged)
+
+
+def test_device_classes_are_looked_through_once_for_all_quotas(monkeypatch: Any) -> None:
+    looked = 0
+    extended = claims.extended_resource_names
+
+    def noted(classes: Any) -> dict[str, str]:
+        nonlocal looked
+        looked += 1
+        return extended(classes)
+
+    monkeypatch.setattr(claims, "extended_resource_names", noted)
+    evaluator = ResourceClaimEvaluator(
+        [DeviceClass(ObjectMeta(name=GPU.device_class_name))], lambda _: None
+    )
+    hard: dict[str, Any] = {f"{GPU.device_class_name}.deviceclass.resource.k8s.io/devices": "5"}
+    quotas = [a_quota(f"q{number}", **hard) for number in range(20)]
+    charged = charge(quotas, evaluator, a_claim())
+    assert isinstance(charged, list)
+    assert len(charged) == 20
+    assert looked == 1
+
+
+def test_containers_are_examined_once_for_all_quotas(monkeypatch: Any) -> None:
+    asked: list[frozenset[str]] = []
+    missing = pods.missing_amounts
+
+    def noted(pod: RawObject, names: frozenset[str]) -> str:
+        asked.append(names)
+        return missing(pod, names)
+
+    monkeypatch.setattr(pods, "missing_amounts", noted)
+    quotas = [a_quota(f"q{number}", requests_cpu="5") for number in range(20)]
+    assert isinstance(charge(quotas, PODS, pod_requesting()), list)
+    assert asked == [{"requests.cpu"}]
 
 
 def test_what_fits_is_counted() -> None:

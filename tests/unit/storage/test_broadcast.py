@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from allot.storage.broadcast import Broadcast, BroadcastWatch, HistoryPage
+from allot.storage.broadcast import Broadcast, HistoryPage
+from allot.storage.broadcast_watch import BroadcastWatch
 from allot.storage.interface import Change, CompactedError, Entry, SlowWatcherError
 from allot.storage.transactions import Batch
 

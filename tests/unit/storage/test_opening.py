@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,16 @@ def opened(spec: str, data_dir: Path | None) -> type:
 
 def test_memory() -> None:
     assert opened("memory", None) is MemoryStore
+
+
+def test_etcd_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "allot.storage.etcd", raising=False)
+    monkeypatch.setitem(sys.modules, "allot.storage.etcd_client", None)
+
+    with pytest.raises(StorageError) as raised:
+        opened("etcd:http://127.0.0.1:1", None)
+
+    assert str(raised.value).endswith("needs the packages grpcio and protobuf: install allot[etcd]")
 
 
 def test_sqlite_with_a_path(tmp_path: Path) -> None:

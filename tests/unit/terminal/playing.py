@@ -67,7 +67,7 @@ class Shown:
         await self.pilot.pause()
 
     async def until(self, text: str, *, gone: bool = False) -> None:
-        """Wait until a text is on the screen, or is not any more."""
+        """Wait until a string is on the screen, or is no longer."""
         deadline = asyncio.get_running_loop().time() + MAX_SECONDS
         while (text in self.text) is gone:
             if asyncio.get_running_loop().time() > deadline:

@@ -181,6 +181,14 @@ def test_search() -> None:
     play(scenario, *CLUSTER)
 
 
+def test_a_search_that_begins_when_the_application_ends() -> None:
+    async def scenario(shown: Shown) -> None:
+        await shown.app.query("#search").remove()
+        shown.app._search()
+
+    play(scenario, *CLUSTER)
+
+
 def test_find_the_devices_of_a_claim() -> None:
     async def scenario(shown: Shown) -> None:
         await shown.press("5", "f")

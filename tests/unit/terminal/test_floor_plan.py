@@ -6,7 +6,7 @@ import pytest
 
 from allot.questions.devices import DeviceRow
 from allot.terminal.device_index import DevicesOfNode
-from allot.terminal.floor_plan import FloorPlan, Place
+from allot.terminal.floor_plan import DevicePosition, FloorPlan
 
 
 def a_group(name: str, *sizes: int) -> DevicesOfNode:
@@ -47,7 +47,7 @@ def test_every_device_has_its_own_place(width: int) -> None:
     groups = [a_group("node-1", 30, 3), a_group("node-2", 1), a_group("pool shared", 70)]
     plan = FloorPlan(groups, width)
 
-    places = [Place(g, n) for g, group in enumerate(groups) for n in range(group.size)]
+    places = [DevicePosition(g, n) for g, group in enumerate(groups) for n in range(group.size)]
     drawn = {(plan.column_of(place), plan.line_of(place)): place for place in places}
 
     assert len(drawn) == len(places)
@@ -59,14 +59,20 @@ def test_the_cursor_goes_through_all_devices() -> None:
     groups = [a_group("node-1", 3), a_group("node-2", 2)]
     plan = FloorPlan(groups, 40)
 
-    place, seen = Place(0, 0), [Place(0, 0)]
+    place, seen = DevicePosition(0, 0), [DevicePosition(0, 0)]
     while (following := plan.beside(place, 1)) != place:
         place = following
         seen.append(place)
 
-    assert seen == [Place(0, 0), Place(0, 1), Place(0, 2), Place(1, 0), Place(1, 1)]
-    assert plan.beside(Place(1, 0), -1) == Place(0, 2)
-    assert plan.beside(Place(0, 0), -1) == Place(0, 0)
+    assert seen == [
+        DevicePosition(0, 0),
+        DevicePosition(0, 1),
+        DevicePosition(0, 2),
+        DevicePosition(1, 0),
+        DevicePosition(1, 1),
+    ]
+    assert plan.beside(DevicePosition(1, 0), -1) == DevicePosition(0, 2)
+    assert plan.beside(DevicePosition(0, 0), -1) == DevicePosition(0, 0)
 
 
 def test_nothing_to_draw() -> None:

@@ -107,7 +107,7 @@ def test_metrics_of_the_parts(allot_cluster: AllotCluster) -> None:
     assert "workqueue_adds_total" in allot_cluster.run(page("/metrics/controllers"))
     assert "apiserver_request_total" in allot_cluster.run(page("/metrics"))
     with pytest.raises(ApiStatusError, match="404"):
-        allot_cluster.run(page("/metrics/nobody"))
+        allot_cluster.run(page("/metrics/missing"))
 
 
 @pytest.mark.allot_cluster(

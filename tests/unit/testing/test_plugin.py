@@ -132,6 +132,16 @@ def test_pending_pods_are_explained(pytester: pytest.Pytester) -> None:
             "*pod default/missing does not exist*",
             id="devices-of-a-missing-pod",
         ),
+        pytest.param(
+            'allot_cluster.explain("user")',
+            "*'user': expected pod/NAME or claim/NAME*",
+            id="explain-without-a-kind",
+        ),
+        pytest.param(
+            'allot_cluster.devices_of("node/user")',
+            "*'node/user': expected pod/NAME or claim/NAME*",
+            id="devices-of-another-kind",
+        ),
     ],
 )
 @pytest.mark.parametrize("virtual", [True, False], ids=["virtual", "real"])
@@ -153,6 +163,31 @@ def test_failures_show_the_line_of_the_test(
     result.stdout.fnmatch_lines([f">       {line.replace('[', '[[]')}", f"E {expected}"])
     assert "src/allot" not in result.stdout.str()
     assert "concurrent/futures" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("line", "virtual"),
+    [
+        pytest.param("allot_cluster.kubeconfig", True, id="kubeconfig-in-virtual-time"),
+        pytest.param("allot_cluster.url", True, id="url-in-virtual-time"),
+        pytest.param("allot_cluster.advance(5)", False, id="advance-in-real-time"),
+    ],
+)
+def test_what_a_cluster_lacks_shows_the_line_of_the_test(
+    pytester: pytest.Pytester, line: str, virtual: bool
+) -> None:
+    result = _run(
+        pytester,
+        f"""
+        def test_it(allot_cluster):
+            {line}
+        """,
+        virtual=virtual,
+    )
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f">       {line}", "E *virtual time*"])
+    assert "src/allot" not in result.stdout.str()
 
 
 def test_timeouts_say_why_a_pod_is_pending(pytester: pytest.Pytester) -> None:
@@ -235,6 +270,7 @@ def test_wrong_settings_are_one_line(
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"{expected.replace('[', '[[]')}*"])
     assert "src/allot" not in result.stdout.str()
+    assert "During handling" not in result.stdout.str()
 
 
 def test_example_of_a_rack_is_read_from_the_working_directory_too(

@@ -21,7 +21,7 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/gpu"
         pytest.param({"requests": {"cpu": "1"}, "limits": {"cpu": "1500m"}}, "", id="more"),
         pytest.param({"requests": {GPU: "1"}, "limits": {GPU: "1"}}, "", id="extended"),
         pytest.param({"limits": {IMPLICIT: "1"}}, "", id="of-a-class"),
-        pytest.param({"limits": {"hugepages-2Mi": "2Mi"}}, "", id="huge-pages"),
+        pytest.param({"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}, "", id="huge-pages"),
         pytest.param(
             {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}},
             'requests: Invalid value: "2": must be less than or equal to cpu limit of 1',

@@ -103,7 +103,7 @@ POD_TERM = f"affinity.podAntiAffinity.{REQUIRED}[0]"
         (spread(nodeAffinityPolicy="Perhaps"), "topologySpreadConstraints[0].nodeAffinityPolicy"),
         (
             {"topologySpreadConstraints": [DO_NOT, DO_NOT]},
-            "topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}",
+            "topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}",
         ),
         ({"schedulingGates": [{"name": "a"}, {"name": "a"}]}, "schedulingGates[1]"),
         ({"schedulingGates": [{"name": "a b"}]}, "schedulingGates[0]"),

@@ -90,7 +90,8 @@ def test_pods(spec: dict[str, Any], warnings: list[str]) -> None:
 def test_annotations_and_templates() -> None:
     annotations = {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"}
     note = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-    pod = {"metadata": {"annotations": annotations}, "spec": {"nodeSelector": {OS: "x"}}}
+    spec = {"nodeSelector": {OS: "x"}, "containers": [{"name": "c", "image": "i"}]}
+    pod = {"metadata": {"annotations": annotations}, "spec": spec}
 
     assert pod_warnings(RawObject(pod)) == [
         f"spec.nodeSelector[{OS}]: {OS_NOTE}",

@@ -14,8 +14,8 @@ from allot.allocation.explain.change_scope import (
     Candidate,
     Candidates,
     ChangeScope,
-    Place,
     PutSpec,
+    RequestKey,
     Spec,
 )
 from allot.allocation.explain.changes import (
@@ -37,7 +37,9 @@ from allot.api.slices import CapacityRequestPolicyRange, DeviceCapacity
 _NO_STEP: Final = 1
 
 
-def with_fewer_devices(place: Place, spec: Spec, put: PutSpec, scope: ChangeScope) -> Candidates:
+def with_fewer_devices(
+    place: RequestKey, spec: Spec, put: PutSpec, scope: ChangeScope
+) -> Candidates:
     """Fewer devices, most first."""
     if spec.allocation_mode == EXACT_COUNT:
         for count in reversed(range(1, spec.count)):
@@ -53,7 +55,7 @@ def with_fewer_devices(place: Place, spec: Spec, put: PutSpec, scope: ChangeScop
 
 
 def with_less_capacity(
-    place: Place,
+    place: RequestKey,
     spec: Spec,
     put: PutSpec,
     view: NodeView,
@@ -87,7 +89,7 @@ def with_less_capacity(
 
 
 def with_other_capacity_name(
-    place: Place, spec: Spec, put: PutSpec, scope: ChangeScope
+    place: RequestKey, spec: Spec, put: PutSpec, scope: ChangeScope
 ) -> Candidates:
     """The name that a device has for a capacity."""
     if spec.capacity is None:

@@ -21,8 +21,8 @@ from allot.allocation.explain.change_scope import (
     Candidate,
     Candidates,
     ChangeScope,
-    Place,
     PutSpec,
+    RequestKey,
     Spec,
 )
 from allot.allocation.explain.changes import (
@@ -66,7 +66,7 @@ def candidate_changes(
                 continue
             yield from _with_one_alternative(claim, key, number, change)
             for label, spec, put in _specs(claim, number, request, change):
-                place = Place(key, label)
+                place = RequestKey(key, label)
                 yield from _with_other_class(place, spec, put, problem)
                 yield from with_fewer_devices(place, spec, put, scope)
                 yield from with_less_capacity(place, spec, put, view, problem, scope, meter)
@@ -149,7 +149,7 @@ def _with_one_alternative(
 
 
 def _with_other_class(
-    place: Place, spec: Spec, put: PutSpec, problem: AllocationProblem
+    place: RequestKey, spec: Spec, put: PutSpec, problem: AllocationProblem
 ) -> Candidates:
     wrong = spec.device_class_name
     if wrong in problem.classes:

@@ -33,7 +33,7 @@ Candidates = Iterator[tuple[object, Candidate]]
 """Candidates with their subject; of one subject, only one change is proposed."""
 
 
-class Place(NamedTuple):
+class RequestKey(NamedTuple):
     """A request or alternative, by claim and name."""
 
     claim: str
@@ -48,23 +48,23 @@ class ChangeScope:
         self.conflict: Conflict | None = (
             conflict if conflict is not None and conflict.requests else None
         )
-        self._reports: dict[Place, RequestReport] = {
-            Place(report.claim, report.request): report
+        self._reports: dict[RequestKey, RequestReport] = {
+            RequestKey(report.claim, report.request): report
             for report in (explanation.requests if explanation is not None else ())
         }
-        self.failures: Collection[tuple[Place, ExpressionFailed]] = [
+        self.failures: Collection[tuple[RequestKey, ExpressionFailed]] = [
             (place, refusal.reason)
             for place, report in self._reports.items()
             for refusal in report.refusals
             if isinstance(refusal.reason, ExpressionFailed)
         ]
 
-    def refusals(self, place: Place) -> tuple[Refusal, ...]:
+    def refusals(self, place: RequestKey) -> tuple[Refusal, ...]:
         """Why devices are refused to a request or alternative."""
         report = self._reports.get(place)
         return report.refusals if report is not None else ()
 
-    def wanted(self, place: Place) -> int:
+    def wanted(self, place: RequestKey) -> int:
         """How many devices a request or alternative needs; 0 if that is not known."""
         report = self._reports.get(place)
         return report.wanted if report is not None else 0
@@ -79,7 +79,7 @@ class ChangeScope:
             (each.claim, each.constraint) == (claim, index) for each in self.conflict.constraints
         )
 
-    def lacking_attributes(self, place: Place) -> Iterator[str]:
+    def lacking_attributes(self, place: RequestKey) -> Iterator[str]:
         """The attributes of constraints in the conflict that no device of a request or alternative has."""
         for each in self.conflict.constraints if self.conflict is not None else ():
             for side in each.sides:

@@ -15,8 +15,8 @@ from allot.allocation.explain.change_scope import (
     MAX_TRIED,
     Candidate,
     Candidates,
-    Place,
     PutSpec,
+    RequestKey,
     Spec,
 )
 from allot.allocation.explain.changes import (
@@ -54,7 +54,7 @@ _FEATURES: Final = (
 
 
 def with_tolerations(
-    place: Place, spec: Spec, put: PutSpec, view: NodeView, meter: WorkMeter
+    place: RequestKey, spec: Spec, put: PutSpec, view: NodeView, meter: WorkMeter
 ) -> Candidates:
     """A toleration for each taint, and for all taints of devices that have several."""
     taints: dict[tuple[str, str], DeviceTaint] = {}
@@ -137,7 +137,8 @@ def _copied(
 ) -> Inventory:
     """An inventory of the node's pools."""
     inventory = Inventory(gates)
-    inventory.set_taint_rules(problem.inventory.taint_rules)
+    for rule in problem.inventory.taint_rules:
+        inventory.put_taint_rule(rule)
     for slice_ in problem.inventory.slices():
         meter.spend(DEVICE_WORK)
         if PoolId(slice_.spec.driver, slice_.spec.pool.name) in view.pool_by_id:

@@ -272,13 +272,12 @@ class _Reporter:
             except AllocationError:
                 continue
             for alternative in search.requests[0].alternatives:
-                yield self._side(search.attempt, alternative)
+                if alternative.constraints:  # others are not covered by the constraint
+                    yield self._side(search.attempt, alternative)
 
     def _side(self, attempt: AllocationAttempt, alternative: Alternative) -> ConstraintSide:
         values: dict[TypedValue, list[str]] = {}
         without = []
-        if not alternative.constraints:
-            return ConstraintSide(alternative.label)
         constraint = alternative.constraints[0]
         alternative.constraints = ()
         for index, device in enumerate(attempt.devices):

@@ -12,8 +12,8 @@ from allot.allocation.explain.change_scope import (
     Candidate,
     Candidates,
     ChangeScope,
-    Place,
     PutSpec,
+    RequestKey,
     Spec,
 )
 from allot.allocation.explain.changes import (
@@ -30,7 +30,7 @@ from allot.api.resource import CELDeviceSelector, DeviceSelector
 _CONVERSIONS: Final = ("string", "int")
 
 
-def without_selector(place: Place, spec: Spec, put: PutSpec) -> Candidates:
+def without_selector(place: RequestKey, spec: Spec, put: PutSpec) -> Candidates:
     for index, selector in enumerate(spec.selectors):
         kept = (*spec.selectors[:index], *spec.selectors[index + 1 :])
         expression = selector.cel.expression if selector.cel is not None else ""
@@ -42,7 +42,7 @@ def without_selector(place: Place, spec: Spec, put: PutSpec) -> Candidates:
 
 
 def with_other_attribute(
-    place: Place, spec: Spec, put: PutSpec, problem: AllocationProblem, scope: ChangeScope
+    place: RequestKey, spec: Spec, put: PutSpec, problem: AllocationProblem, scope: ChangeScope
 ) -> Candidates:
     """A similar attribute name, where an expression fails on a missing one."""
     for where, failure in scope.failures:
@@ -124,7 +124,7 @@ def _with_selector(
 
 
 def with_same_derivation(
-    place: Place, spec: Spec, put: PutSpec, claim: ResourceClaim, scope: ChangeScope
+    place: RequestKey, spec: Spec, put: PutSpec, claim: ResourceClaim, scope: ChangeScope
 ) -> Candidates:
     """An attribute derived as another request does it, where a constraint finds none."""
     own = {each.name for each in spec.derived_attributes}
@@ -148,7 +148,7 @@ def with_same_derivation(
 # --- types ---
 
 
-def with_conversion(place: Place, spec: Spec, put: PutSpec, scope: ChangeScope) -> Candidates:
+def with_conversion(place: RequestKey, spec: Spec, put: PutSpec, scope: ChangeScope) -> Candidates:
     """A derived attribute converted to another type, where a constraint compares different types."""
     for index, derived in enumerate(spec.derived_attributes):
         if not scope.has_different_types(place.claim, derived.name):

@@ -121,15 +121,39 @@ def _value_text(value: TypedValue, with_type: bool = False) -> str:
     return f"{text} ({value.type})" if with_type else text
 
 
-def constraint_name(constraint: ConflictingConstraint) -> str:
+def _constraint_name(constraint: ConflictingConstraint) -> str:
     """A constraint by its field and attribute."""
     kind = "matchAttribute" if constraint.must_match else "distinctAttribute"
     return f"{kind} {constraint.attribute}"
 
 
+def constraints_text(constraints: Sequence[ConflictingConstraint]) -> str:
+    """Constraints by field and attribute; those that share both, also by their index."""
+    indexes: dict[str, list[int]] = {}
+    for constraint in constraints:
+        indexes.setdefault(_constraint_name(constraint), []).append(constraint.constraint)
+    return joined(
+        [
+            f"{name} (constraints {joined([f'#{index}' for index in same])})"
+            if len(same) > 1
+            else name
+            for name, same in indexes.items()
+        ]
+    )
+
+
 def sides_text(constraints: Sequence[ConflictingConstraint]) -> str:
-    """The values that the devices of each request have."""
-    return "; ".join(text for constraint in constraints for text in _sides_of(constraint))
+    """The values that the devices of each request have, by attribute if there are several."""
+    by_attribute: dict[str, dict[str, None]] = {}
+    for constraint in constraints:
+        by_attribute.setdefault(constraint.attribute, {}).update(
+            dict.fromkeys(_sides_of(constraint))
+        )
+    if len(by_attribute) == 1:
+        return "; ".join(text for texts in by_attribute.values() for text in texts)
+    return "; ".join(
+        f"for {attribute}, {'; '.join(texts)}" for attribute, texts in by_attribute.items() if texts
+    )
 
 
 def _sides_of(constraint: ConflictingConstraint) -> Iterator[str]:

@@ -54,7 +54,7 @@ class _Names:
 
     def device(self, device: DeviceId) -> DeviceId:
         pool = self._pools[PoolId(device.driver, device.pool)]
-        return DeviceId(device.driver, pool.pool, device.device)
+        return pool.device_id(device.device)
 
     def text(self, device: str) -> str:
         """The same for a device that is written as `driver/pool/device`."""

@@ -17,8 +17,8 @@ from allot.allocation.explain.findings import (
 )
 from allot.allocation.explain.phrases import (
     amounts_text,
-    constraint_name,
     constraint_verb,
+    constraints_text,
     device_names,
     found_text,
     has_error,
@@ -237,7 +237,7 @@ class Wording:
         names = self._names(conflict)
         if conflict.constraints and not any(map(has_error, reports)):
             together = " together" * (len(conflict.requests) + len(conflict.constraints) > 2)
-            constraints = " and ".join(map(constraint_name, conflict.constraints))
+            constraints = constraints_text(conflict.constraints)
             sides = sides_text(conflict.constraints)
             return f"{names} cannot meet {constraints}{together}{f': {sides}' if sides else ''}"
         name, lacking = self._lacking(reports)
@@ -254,7 +254,7 @@ class Wording:
         return " and ".join(parts)
 
     def _lacking(self, reports: Sequence[RequestReport]) -> tuple[str, str]:
-        """The request that lacks devices when the others have theirs, and what it lacks.
+        """The request that lacks devices when the others have theirs, as it is called here, and what it lacks.
 
         Lists each alternative, the nearest to success first.
         """
@@ -270,17 +270,20 @@ class Wording:
         if not incomplete:
             return "one of them", "cannot be satisfied"
         tried = incomplete[-1]
+        name = tried[0].name if len(tried) > 1 else tried[0].request
+        if len({each.claim for each in reports}) > 1:
+            name = f"request {name} of {self.claim(tried[0].claim)}"
         failing = [report for report in tried if has_error(report)]
         if failing and any(not report.short for report in tried):
             why = f"{failing[0].request} {found_text(failing[0])} ({self.brief(failing[0], 1)})"
-            return tried[0].name, f"cannot be decided: {why}"
+            return name, f"cannot be decided: {why}"
         if len(tried) == 1:
-            return tried[0].request, f"{found_text(tried[0])}; {self.brief(tried[0])}"
+            return name, f"{found_text(tried[0])}; {self.brief(tried[0])}"
         nearest = sorted(tried, key=lambda each: (each.short, -each.found))
         each_of = "; ".join(
             f"{each.request} {found_text(each)} ({self.brief(each, 1)})" for each in nearest
         )
-        return tried[0].name, f"has no alternative that fits: {each_of}"
+        return name, f"has no alternative that fits: {each_of}"
 
     def _finds(self, report: RequestReport) -> str:
         return (

@@ -19,9 +19,9 @@ from allot.allocation.attributes import AttributeSet
 from allot.allocation.capacity import Consumption
 from allot.allocation.counters import Counters, Groups
 from allot.allocation.errors import ConstraintError
-from allot.allocation.lazy import lazy
 from allot.allocation.requests import Alternative
 from allot.allocation.search.candidates import CandidateRules
+from allot.api.lazy import lazy
 
 _NOT_SHARED: Final[Consumption] = {}
 _FREE: Final = 1

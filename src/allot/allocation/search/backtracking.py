@@ -25,6 +25,8 @@ from allot.api.resource import MAX_RESULTS
 
 _STEP_WORK: Final = 8
 """Units of work of a step and of backtracking, not counting the devices that are checked."""
+_SKIP_WORK: Final = 4
+"""Units of work to pass over the devices of a slice that are known to be refused."""
 CHECKS_AT_ONCE: Final = 32
 """How many devices are checked before their work is metered."""
 
@@ -164,9 +166,11 @@ class BacktrackingSearch:
             frame.position += 1
             return attempt.check_required(alternative, alternative.all_devices[frame.nth])
         examine, dedicated, is_admin = attempt.examine, attempt.dedicated, alternative.is_admin
-        end = len(attempt.devices)
-        for start in range(frame.position, end, CHECKS_AT_ONCE):
-            for index in range(start, min(start + CHECKS_AT_ONCE, end)):
+        refused_from, devices = attempt.rules.refused_from, attempt.devices
+        start, end = frame.position, len(devices)
+        while start < end:
+            stop = min(start + CHECKS_AT_ONCE, end)
+            for index in range(start, stop):
                 if dedicated[index] == TAKEN and not is_admin:
                     continue
                 found = examine(alternative, index)
@@ -174,6 +178,10 @@ class BacktrackingSearch:
                     frame.position = index + 1
                     return found
             self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
+            start = stop
+            while start < end and (refused := refused_from(alternative, devices, start)):
+                self._meter.spend(_SKIP_WORK)
+                start += refused
         return None
 
     # --- backtracking ---

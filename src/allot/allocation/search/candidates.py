@@ -7,7 +7,7 @@ whether its error surfaces. Results of selectors and attributes are cached with 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeVar
 
 from allot.allocation.allocated_devices import Ledger
@@ -61,6 +61,8 @@ _FEW_SELECTORS: Final = 2
 _SELECTOR_WORK: Final = 8
 """Units of work to look up a cached result; evaluation meters itself."""
 
+_DRIVER: Final = (("driver",),)
+
 Value = TypeVar("Value")
 
 _HINT = (
@@ -72,7 +74,16 @@ _HINT = (
 class LazySelector:
     """A selector, compiled when the first device is checked."""
 
-    __slots__ = ("_key", "_program", "class_name", "expression", "index", "place")
+    __slots__ = (
+        "_by_driver",
+        "_program",
+        "class_name",
+        "evaluations",
+        "expression",
+        "index",
+        "key",
+        "place",
+    )
 
     def __init__(
         self, place: str, selector: DeviceSelector, index: int = 0, class_name: str = ""
@@ -82,24 +93,37 @@ class LazySelector:
         self.index = index
         self.class_name = class_name
         self.expression = selector.cel.expression if selector.cel is not None else None
-        self._key = self.expression or ""
+        self.key = self.expression or ""
+        """Its row in the caches of slices."""
+        self.evaluations = 0
+        """How often it was evaluated, and not looked up."""
+        self._by_driver: dict[str, bool] = {}
+        """Results of an expression that reads nothing but the driver."""
         self._program: Selector | None = None
 
     def matches(self, device: PoolDevice, deadline: Deadline = no_deadline) -> bool:
         """Whether the device is selected; `AllocationError` if the expression fails."""
-        row = device.cache.selected.get(self._key)
+        row = device.cache.selected.get(self.key)
         known = row[device.number] if row is not None else None
         if known is None:
             known = self._evaluated(device, deadline)
-            device.cache.selected.remember(self._key, device.number, known)
+            device.cache.selected.remember(self.key, device.number, known)
+            self.evaluations += 1
         return known
 
     def _evaluated(self, device: PoolDevice, deadline: Deadline) -> bool:
         if self._program is None:
             self._program = self._compiled()
             deadline()
+        # Most selectors of classes: such devices need not be prepared for CEL.
+        is_about_driver = self._program.reads == _DRIVER and device.has_plain_attributes
+        if is_about_driver and device.id.driver in self._by_driver:
+            return self._by_driver[device.id.driver]
         try:
-            return self._program.matches(device.prepared, deadline)
+            matches = self._program.matches(device.prepared, deadline)
+            if is_about_driver:
+                self._by_driver[device.id.driver] = matches
+            return matches
         except CelEvaluationError as error:
             hint = _HINT if error.text.startswith("no such key: ") else ""
             raise ExpressionError(
@@ -167,6 +191,7 @@ class CandidateRules:
         self._selectors: dict[Alternative, tuple[LazySelector, ...]] = {}
         self._untolerated: dict[tuple[Alternative, int], DeviceTaint | None] = {}
         self._derived_programs: dict[str, DerivedAttribute] = {}
+        self._derivations = 0
 
     # --- mode All ---
 
@@ -181,8 +206,16 @@ class CandidateRules:
                     f"asks for all devices, but resource pool {pool.id} is currently {state}",
                     alternative.place,
                 )
-            for index, device in zip(places, pool.devices, strict=True):
+            at = 0
+            while at < len(pool.devices):
                 self.meter.spend(2)
+                index, device = places[at], pool.devices[at]
+                if device.number == 0 and (
+                    refused := self.refused_from(alternative, pool.devices, at)
+                ):
+                    at += refused
+                    continue
+                at += 1
                 if self.is_selectable(alternative, index) and (
                     not self.consumable or self._could_ever_fit(alternative, index, device)
                 ):
@@ -197,6 +230,35 @@ class CandidateRules:
         )
 
     # --- selectors ---
+
+    def refused_from(self, alternative: Alternative, devices: Sequence[PoolDevice], at: int) -> int:
+        """How many devices, from this position on, are known to be refused: the rest of a slice, or none.
+
+        A claim for few devices would otherwise look at all others on each decision, one by one.
+        """
+        device = devices[at]
+        rows = device.cache.selected
+        for selector in self.selectors(alternative):
+            row = rows.get(selector.key)
+            if row is None:
+                return 0
+            if row.count(False) == len(row):
+                left = len(row) - device.number
+                if at + left > len(devices):
+                    return 0
+                last = devices[at + left - 1]
+                # The devices of a slice may be apart: those that are ready come first.
+                is_whole = last.cache is device.cache and last.number == len(row) - 1
+                return left if is_whole else 0
+            if None in row:
+                return 0
+        return 0
+
+    @property
+    def evaluations(self) -> int:
+        """How often expressions were evaluated whose results are kept."""
+        selectors = (each for some in self._selectors.values() for each in some)
+        return sum([selector.evaluations for selector in selectors], self._derivations)
 
     def is_selectable(self, alternative: Alternative, index: int) -> bool:
         """Whether class, request and the device's own node selection admit the device."""
@@ -308,7 +370,7 @@ class CandidateRules:
         taints = self.devices[index].taints
         if not taints or not self._taints:
             return None
-        key = (alternative, index)
+        key = (alternative, id(taints))  # devices with equal taints often share them
         if key in self._untolerated:
             return self._untolerated[key]
         tolerations = alternative.spec.tolerations
@@ -366,6 +428,7 @@ class CandidateRules:
         except DeadlineExceededError:
             raise EvaluationDeadlineError(derived.expression, device.id) from None
         device.cache.derived.remember(derived.expression, device.number, value)
+        self._derivations += 1
         return value
 
     def _compiled(self, derived: DeviceDerivedAttribute) -> DerivedAttribute:

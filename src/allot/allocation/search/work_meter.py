@@ -20,12 +20,14 @@ _UNITS_BETWEEN_CHECKS: Final = 512
 class WorkMeter:
     """Checks a deadline every so many units of work; `DeadlineExceededError` once it has passed."""
 
-    __slots__ = ("_left", "alternative", "deadline")
+    __slots__ = ("_left", "alternative", "deadline", "kept")
 
     def __init__(self, deadline: Deadline = no_deadline) -> None:
         self.deadline = deadline
         self.alternative: Alternative | None = None
         """The alternative in progress, to report when the deadline passes."""
+        self.kept = 0
+        """Devices prepared and expressions evaluated, whose results are kept for later runs."""
         self._left = _UNITS_BETWEEN_CHECKS
 
     def spend(self, units: int) -> None:

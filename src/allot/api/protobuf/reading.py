@@ -6,7 +6,6 @@ it reads a message in one pass without lookups. Fields in another order, and unk
 
 from __future__ import annotations
 
-import struct
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
 from itertools import repeat
@@ -44,13 +43,6 @@ def reader_for(target: Target) -> Reader:
     return reader
 
 
-def _double(data: bytes, start: int) -> tuple[float, int]:
-    if start + 8 > len(data):
-        raise wire.too_short()
-    (number,) = struct.unpack_from("<d", data, start)
-    return (int(number) if number.is_integer() else number), start + 8
-
-
 def _base64(content: bytes) -> str:
     return b2a_base64(content, newline=False).decode()
 
@@ -73,7 +65,7 @@ _STRUCT_READERS: Final = _DICT_READERS | {
 _NAMESPACE: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(scalars).items() if name.startswith("read_")},
     **{name: value for name, value in vars(json_schemas).items() if name.startswith("read_")},
-    "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": _double,
+    "varint": wire.varint, "int32": wire.int32, "int64": wire.int64, "skip": _skip, "double": wire.double,
     "too_short": wire.too_short, "base64": _base64, "ABSENT": ABSENT, "length_hint": length_hint, "keep": memory.READ.keep,
     "keep_dict": memory.keep_dict, "unpack": memory.unpack,
 }  # fmt: skip

@@ -66,26 +66,16 @@ class Message(NamedTuple):
 def message_of(gvk: GroupVersionKind) -> Message | None:
     """The message of a kind; None if it has no protobuf form."""
     package = _package_of(gvk.group, gvk.version)
-    found = _messages(package).get(gvk.kind)
+    found = messages_in(package).get(gvk.kind)
     if found is None and gvk.kind in _EVERYWHERE:
-        found = _messages(META).get(gvk.kind)
+        found = messages_in(META).get(gvk.kind)
     return found if found is not None and found.is_kind else None
 
 
 def message(name: str) -> Message:
     """The message with a full name."""
     package, _, short = name.rpartition(".")
-    return _messages(package)[short]
-
-
-@cache
-def packages() -> tuple[str, ...]:
-    """The packages that have tables."""
-    return _PACKAGES
-
-
-def messages_in(package: str) -> tuple[Message, ...]:
-    return tuple(_messages(package).values())
+    return messages_in(package)[short]
 
 
 def _package_of(group: str, version: str) -> str:
@@ -95,18 +85,20 @@ def _package_of(group: str, version: str) -> str:
     return f"{group.partition('.')[0] or 'core'}.{version}"
 
 
-_PACKAGES: Final = (
+PACKAGES: Final = (
     "admissionregistration.v1", "apidiscovery.v2", "apidiscovery.v2beta1", "apiextensions.v1", "apiregistration.v1", "apps.v1", "authentication.v1",
     "authorization.v1", "autoscaling.v1", "autoscaling.v2", "batch.v1", "certificates.v1", "coordination.v1",
     "core.v1", "discovery.v1", "events.v1", "flowcontrol.v1", "meta.v1", "networking.v1", "node.v1", "policy.v1",
     "rbac.v1", "resource.v1", "resource.v1alpha3", "resource.v1beta1", "resource.v1beta2", "scheduling.v1",
     "scheduling.v1alpha3", "storage.v1", "storagemigration.v1",
 )  # fmt: skip
+"""The packages that have tables."""
 
 
 @cache
-def _messages(package: str) -> dict[str, Message]:
-    if package not in _PACKAGES:
+def messages_in(package: str) -> dict[str, Message]:
+    """The messages of a package by name; none of an unknown package."""
+    if package not in PACKAGES:
         return {}
     table = import_module(f"allot.api.protobuf.tables.{package.replace('.', '_')}").TABLE
     messages: dict[str, Message] = {}

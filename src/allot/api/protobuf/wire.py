@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 from allot.api.decoding import DecodeError
@@ -9,9 +10,6 @@ from allot.api.decoding import DecodeError
 VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
-GROUP: Final = 3
-END_GROUP: Final = 4
-FIXED32: Final = 5
 
 MAX_GROUPS: Final = 100
 """The maximum nesting of groups, which Kubernetes does not use."""
@@ -53,6 +51,14 @@ def int32(data: bytes, start: int) -> tuple[int, int]:
     value, end = varint(data, start)
     value &= 0xFFFFFFFF
     return (value - 2**32 if value >= 2**31 else value), end
+
+
+def double(data: bytes, start: int) -> tuple[float, int]:
+    """The number at an offset, an integer if it is whole, and its end."""
+    if start + 8 > len(data):
+        raise too_short()
+    (number,) = struct.unpack_from("<d", data, start)
+    return (int(number) if number.is_integer() else number), start + 8
 
 
 def skip(data: bytes, start: int, tag: int) -> int:

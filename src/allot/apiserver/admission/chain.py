@@ -15,13 +15,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+import msgspec
+
+from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.apiserver.kinds.request import RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.storage.interface import Operation
 
 
-class AdmissionAttributes(NamedTuple):
+class AdmissionAttributes(msgspec.Struct, frozen=True):
     """A write as admission plugins see it."""
 
     operation: str
@@ -40,7 +43,7 @@ class AdmissionAttributes(NamedTuple):
     """The options of a delete."""
 
 
-class Admitted(NamedTuple):
+class Admitted(msgspec.Struct, frozen=True):
     """Operations for the same transaction, and warnings for the client."""
 
     operations: tuple[Operation, ...] = ()
@@ -159,7 +162,7 @@ class NoDynamicPlugin:
         return ()
 
 
-class Mutated(NamedTuple):
+class Mutated(msgspec.Struct, frozen=True):
     """The object after the mutating plugins, and warnings for the client."""
 
     object: Any
@@ -220,7 +223,7 @@ class Admission:
         first = await self._dynamic.mutate(attributes)
         if first.object is None:
             return Mutated(attributes.new, first.warnings)
-        changed = await self._admit(attributes._replace(new=first.object))
+        changed = await self._admit(replace(attributes, new=first.object))
         if not first.needs_second_round:
             return Mutated(changed.new, first.warnings, by_users=True)
         second = await self._dynamic.mutate_again(changed, first)
@@ -233,7 +236,7 @@ class Admission:
         for plugin in self._mutating.find(attributes.operation, attributes.resource):
             new = await plugin.admit(attributes)
             if new is not attributes.new:
-                attributes = attributes._replace(new=new)
+                attributes = replace(attributes, new=new)
         return attributes
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:

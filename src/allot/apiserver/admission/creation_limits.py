@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -18,6 +17,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource, find
 from allot.client.rate_limits import TokenBucket
+from allot.lru_cache import LRUCache
 
 MAX_USERS: Final = 10_000
 """The number of users whose buckets are kept. The longest idle one is dropped first."""
@@ -45,7 +45,7 @@ class PoolStatusRequestLimit:
         found = find(GroupVersion(GROUP, "v1alpha3"), "resourcepoolstatusrequests")
         assert found is not None
         self._resource = found
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(MAX_USERS)
 
     def handles(self, operation: str, resource: Resource) -> bool:
         is_limited = self._limit.per_second > 0
@@ -60,12 +60,8 @@ class PoolStatusRequestLimit:
         now = self._clock()
         bucket = self._buckets.get(user)
         if bucket is None:
-            bucket = self._buckets[user] = TokenBucket(
-                self._limit.per_second, max(self._limit.burst, 1), now
-            )
-            if len(self._buckets) > MAX_USERS:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(user)
+            bucket = TokenBucket(self._limit.per_second, max(self._limit.burst, 1), now)
+            self._buckets.put(user, bucket)
         if bucket.take(now):
             return
         raise api_errors.too_many_requests(

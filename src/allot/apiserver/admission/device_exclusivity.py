@@ -189,13 +189,12 @@ def _held_by_others(
         for other in others:
             if is_exclusive or not holder.share_id or not other.share_id:
                 how = "in shares to" if other.share_id else "to"
-                return AlreadyHeld(
-                    f'device {device} is already allocated {how} claim "{other.claim}"', device
-                )
+                by = _named((other,), holder)
+                return AlreadyHeld(f"device {device} is already allocated {how} {by}", device)
             if checks_shares and holder.share_id == other.share_id:
+                by = _named((other,), holder)
                 return AlreadyHeld(
-                    f'share {holder.share_id} of device {device} belongs to claim "{other.claim}"',
-                    device,
+                    f"share {holder.share_id} of device {device} belongs to {by}", device
                 )
     for name, capacity in published.capacity.items() if published is not None else ():
         # A share without consumed capacity counts like a request without a capacity.
@@ -203,7 +202,8 @@ def _held_by_others(
         wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
         taken = sum(_amounts(others, name, unstated), Quantity.of(0))
         if taken + wanted > capacity.value and any(True for _ in _amounts(added, name, unstated)):
-            message = _over_consumed(device, name, capacity.value, taken, wanted, others)
+            by = _named(others, added[0])
+            message = _over_consumed(device, name, capacity.value, taken, wanted, by)
             return AlreadyHeld(message, device)
     return None
 
@@ -225,11 +225,30 @@ def _over_consumed(
     capacity: Quantity,
     taken: Quantity,
     wanted: Quantity,
-    others: tuple[Holder, ...],
+    by: str,
 ) -> str:
-    by = ", ".join(f'"{claim}"' for claim in dict.fromkeys(holder.claim for holder in others))
-    held = f"{taken} of it is consumed by claim {by}" if others else "no other claim consumes it"
+    held = f"{taken} of it is consumed by {by}" if by else "no other claim consumes it"
     return (
         f'device {device} has a capacity "{name}" of {capacity}; {held}, '
         f"and the allocation would consume {wanted}"
     )
+
+
+def _named(others: tuple[Holder, ...], own: Holder) -> str:
+    """The claims of other holders, by name in the namespace of `own` only: its pod's events repeat this message."""
+    claims = list(dict.fromkeys(holder.claim for holder in others))
+    known = [claim for claim in claims if _namespace(claim) == _namespace(own.claim)]
+    quoted = ", ".join(f'"{claim}"' for claim in known)
+    parts = [f"claim {quoted}"] if known else []
+    match len(claims) - len(known):
+        case 0:
+            pass
+        case 1:
+            parts.append("a claim in another namespace")
+        case hidden:
+            parts.append(f"{hidden} claims in other namespaces")
+    return " and ".join(parts)
+
+
+def _namespace(claim: str) -> str:
+    return claim.partition("/")[0]

@@ -9,12 +9,13 @@ from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admit
 from allot.apiserver.auth.authentication import MASTERS, User
 from allot.apiserver.auth.rbac.bootstrap import GROUP
 from allot.apiserver.auth.rbac.escalation import (
+    MAX_OWNED,
     TooManyChecksError,
     escalation_problem,
     uncovered,
 )
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
-from allot.apiserver.auth.rbac.policy_index import Binding
+from allot.apiserver.auth.rbac.policy_index import RoleBinding
 from allot.apiserver.auth.rbac.rules import ANY, PolicyRule
 from allot.apiserver.kinds.request import Caller, Permission
 from allot.apiserver.kinds.resources import Resource
@@ -54,7 +55,7 @@ class EscalationCheck:
         new, old = attributes.new, attributes.old
         rule = new.get("aggregationRule")
         aggregates = rule is not None and (old is None or rule != old.get("aggregationRule"))
-        owned, missing = self._policies.index.rules_for(_user(caller), key.namespace)
+        owned, missing = self._policies.index.rules_for(_user(caller), key.namespace, MAX_OWNED)
         if aggregates and not _has_full_authority(owned):
             raise api_errors.forbidden(resource, key.name, AGGREGATION_NEEDS_ALL)
         if old is not None and new.get("rules", default=[]) == old.get("rules", default=[]):
@@ -67,7 +68,7 @@ class EscalationCheck:
     def _check_binding(self, attributes: AdmissionAttributes, caller: Caller) -> None:
         resource, key = attributes.resource, attributes.key
         new, old = attributes.new, attributes.old
-        role = Binding.from_document(new.data).role
+        role = RoleBinding.from_document(new.data).role
         plural = f"{role.kind.lower()}s"
         if caller.may(Permission("bind", plural, key.namespace, role.name)):
             return
@@ -76,7 +77,7 @@ class EscalationCheck:
         wanted = self._policies.index.rules_of(role)
         if wanted is None:
             raise api_errors.not_found(resource, role.name)
-        owned, missing = self._policies.index.rules_for(_user(caller), key.namespace)
+        owned, missing = self._policies.index.rules_for(_user(caller), key.namespace, MAX_OWNED)
         problem = escalation_problem(_user(caller), owned, missing, wanted)
         if problem is not None:
             raise api_errors.forbidden(resource, key.name, problem)

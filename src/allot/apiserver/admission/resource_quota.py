@@ -25,7 +25,7 @@ from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_name
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.features import FeatureGates
-from allot.quota.decisions import Exceeded, charge, is_in_force
+from allot.quota.decisions import Charge, Exceeded, is_in_force
 from allot.quota.evaluators import (
     Evaluator,
     GroupResource,
@@ -56,7 +56,7 @@ class ResourceQuotaAdmission:
 
     def creation_lock(self, namespace: str) -> AbstractAsyncContextManager[Any]:
         """Held during a create: concurrent creates that charge one quota would only cause write conflicts."""
-        if not namespace or not self._in_force(namespace):
+        if not namespace or not self._of(namespace):
             return nullcontext()
         return self._creation_locks.setdefault(namespace, asyncio.Lock())
 
@@ -69,32 +69,26 @@ class ResourceQuotaAdmission:
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         await self._caches.of(self._quotas).refresh()
-        stored_by_uid = {
-            stored.object.metadata.uid: stored
-            for stored in self._in_force(attributes.key.namespace)
-        }
-        if not stored_by_uid:
+        quotas = self._of(attributes.key.namespace)
+        if not quotas:
             return ADMITTED
-        evaluator = await self._evaluator(attributes.resource)
-        quotas = [stored.object for stored in stored_by_uid.values()]
-        charged = charge(quotas, evaluator, attributes.new, attributes.old)
-        if isinstance(charged, Exceeded):
-            name = attributes.key.name
-            raise api_errors.forbidden(attributes.resource, name, charged.message)
+        charge = Charge(await self._evaluator(attributes.resource), attributes.new, attributes.old)
         codec = storage_codec(self._quotas)
         operations: list[Operation] = []
-        for quota in charged:
-            stored = stored_by_uid[quota.metadata.uid]
-            body = codec.encode(quota, codec.storage_version)
-            operations.append(Put(stored.key, body, stored.revision))
+        async for stored in Pacer().each(quotas):
+            charged = charge.to(stored.object) if is_in_force(stored.object) else None
+            if isinstance(charged, Exceeded):
+                name = attributes.key.name
+                raise api_errors.forbidden(attributes.resource, name, charged.message)
+            if charged is not None:
+                body = codec.encode(charged, codec.storage_version)
+                operations.append(Put(stored.key, body, stored.revision))
         return Admitted(tuple(operations))
 
-    def _in_force(self, namespace: str) -> list[StoredObject]:
+    def _of(self, namespace: str) -> list[StoredObject]:
+        """The quotas of a namespace by name, decoded only as they are needed."""
         cache = self._caches.of(self._quotas)
-        if not cache.count:
-            return []
-        found = cache.select(key_prefix(self._quotas, namespace))
-        return [stored for stored in found if is_in_force(stored.object)]
+        return cache.select(key_prefix(self._quotas, namespace)) if cache.count else []
 
     async def _evaluator(self, resource: Resource) -> Evaluator:
         if resource is self._claims:

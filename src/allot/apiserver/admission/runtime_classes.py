@@ -6,12 +6,15 @@ from typing import Any
 
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.quota.amounts import read_amounts
 
 OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+NO_CLASS = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
 class RuntimeClassConflictError(ValueError):
@@ -41,6 +44,13 @@ class RuntimeClassAdmission:
             raise api_errors.forbidden(
                 attributes.resource, attributes.key.name, str(error)
             ) from None
+
+    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
+        """Overhead is that of a class."""
+        spec = attributes.new.get("spec", default={})
+        if spec.get("overhead") is not None and not spec.get("runtimeClassName"):
+            raise api_errors.forbidden(attributes.resource, attributes.key.name, NO_CLASS)
+        return ADMITTED
 
 
 def with_runtime_class(pod: RawObject, runtime_class: RawObject) -> RawObject:

@@ -64,7 +64,7 @@ class Audited(msgspec.Struct):
         return (self.path + b"?" + self.query if self.query else self.path).decode("latin-1")
 
 
-class Response(Protocol):
+class AuditedResponse(Protocol):
     """The response."""
 
     @property
@@ -106,7 +106,7 @@ class Auditor:
         """Logs that the response to a watch has started."""
         self._log(_Logged(audited, STARTED, self._now()))
 
-    def completed(self, audited: Audited, response: Response | None) -> None:
+    def completed(self, audited: Audited, response: AuditedResponse | None) -> None:
         """Logs that the response is complete; None stands for that of a watch."""
         code, body = 200, b""
         if response is not None:
@@ -154,7 +154,7 @@ class Auditor:
         lines: list[bytes] = []
         if level is Level.NONE:
             return lines
-        verb, _, group, resource, namespace, name, _ = attributes
+        resource, namespace, name = attributes.resource, attributes.namespace, attributes.name
         received = audited.received if audited.received.microsecond else _text(audited.received)
         event = _Event(
             "Event",
@@ -163,7 +163,7 @@ class Auditor:
             audited.audit_id,
             RECEIVED,
             audited.uri,
-            verb,
+            attributes.verb,
             _user(user),
             msgspec.UNSET if impersonated is None else _user(impersonated),
             (audited.client[0] if audited.client else LOOPBACK,),
@@ -173,7 +173,9 @@ class Auditor:
         )
         if resource:
             plural, _, part = resource.partition("/") if "/" in resource else (resource, "", "")
-            event.object_ref = _ObjectRef(plural, namespace, name, group, audited.version, part)
+            event.object_ref = _ObjectRef(
+                plural, namespace, name, attributes.group, audited.version, part
+            )
         for stage in stages:
             if stage in omitted:
                 continue

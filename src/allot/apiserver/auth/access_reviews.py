@@ -16,6 +16,7 @@ from allot.apiserver.auth.authorization import Attributes, Authorizer
 from allot.apiserver.auth.node_authorizer import node_of
 from allot.apiserver.auth.rbac.authorizer import Policies, listed
 from allot.apiserver.auth.service_account_tokens import ISSUER
+from allot.apiserver.pacing import SLOW, Workers
 from allot.apiserver.selectors import SelectorError, parse_field_selector
 from allot.validation.fields import FieldError, FieldPath, required
 from allot.validation.fields import invalid as invalid_field
@@ -39,15 +40,19 @@ class AccessReviews:
         policies: Policies,
         authentication: Authentication,
         clock: Callable[[], datetime],
+        workers: Workers,
     ) -> None:
         self._authorizer = authorizer
         self._policies = policies
         self._authentication = authentication
         self._clock = clock
+        self._workers = workers
 
-    async def answer(self, kind: str, namespace: str, review: Document, user: User) -> Document:
-        """The review with its status; 400 or 422 if it is invalid."""
-        review = _without_nulls(review)
+    async def answer(
+        self, kind: str, namespace: str, review: Document, user: User, size: int = 0
+    ) -> Document:
+        """The review with its status; 400 or 422 if it is invalid. `size` is that of the request's body."""
+        review = await self._workers.run(size, lambda: _without_nulls(review))
         match kind:
             case "SelfSubjectReview":
                 return self._self(review, user)
@@ -56,21 +61,25 @@ class AccessReviews:
             case "SelfSubjectRulesReview":
                 return self._rules(review, user)
             case "SelfSubjectAccessReview":
-                return self._access(review, list(_attribute_errors(review)), user)
+                return await self._access(review, list(_attribute_errors(review)), user, size)
             case "LocalSubjectAccessReview":
                 review = {**review, "metadata": {"namespace": namespace}}
                 errors = [*_subject_errors(review), *_local_errors(review, namespace)]
-                return self._access(review, errors, _reviewed_user(review))
+                return await self._access(review, errors, _reviewed_user(review), size)
             case _:
-                return self._access(review, list(_subject_errors(review)), _reviewed_user(review))
+                errors = list(_subject_errors(review))
+                return await self._access(review, errors, _reviewed_user(review), size)
 
-    def _access(self, review: Document, errors: list[FieldError], user: User) -> Document:
+    async def _access(
+        self, review: Document, errors: list[FieldError], user: User, size: int
+    ) -> Document:
         metadata = review.get("metadata") or {}
         if set(metadata) - {"namespace", "managedFields"}:
             errors.append(invalid_field(FieldPath("metadata"), metadata, "must be empty"))
         if errors:
             raise invalid("authorization.k8s.io", "", "", errors)
-        decision = self._authorizer.authorize(user, _attributes(review["spec"]))
+        attributes = await self._workers.run(size * SLOW, lambda: _attributes(review["spec"]))
+        decision = self._authorizer.authorize(user, attributes)
         status: Document = {"allowed": decision.allowed}
         if decision.reason:
             status["reason"] = decision.reason

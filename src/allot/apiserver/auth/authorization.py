@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
+import msgspec
+
 from allot.apiserver.api_errors import ApiError, Details
 from allot.apiserver.auth.authentication import MASTERS, User
 
 
-class Attributes(NamedTuple):
+class Attributes(msgspec.Struct, frozen=True):
     """The attributes of a request for authorization. Non-resource requests have only a path."""
 
     verb: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from allot.api.times import written_time
 from allot.apiserver.api_errors import bad_request, invalid
@@ -17,6 +23,8 @@ from allot.validation.fields import invalid as invalid_field
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 ALGORITHM: Final = "ES256"
+COORDINATE_BYTES: Final = 32
+"""Of a point on the curve that the algorithm names."""
 MIN_SECONDS: Final = 600
 MAX_SECONDS: Final = 2**32
 """Longer requests are rejected, as in Kubernetes."""
@@ -91,6 +99,20 @@ class ServiceAccountTokens:
     def __init__(self, key: EllipticCurvePrivateKey) -> None:
         self._key = key
         self._public = key.public_key()
+        self._key_id = _key_id(self._public)
+
+    def public_key(self) -> dict[str, Any]:
+        """The key that verifies tokens, as a JSON web key."""
+        numbers = self._public.public_numbers()
+        return {
+            "use": "sig",
+            "kty": "EC",
+            "kid": self._key_id,
+            "crv": "P-256",
+            "alg": ALGORITHM,
+            "x": _encoded(numbers.x.to_bytes(COORDINATE_BYTES, "big")),
+            "y": _encoded(numbers.y.to_bytes(COORDINATE_BYTES, "big")),
+        }
 
     def issue(self, asked: dict[str, Any], bound: TokenClaims, now: datetime) -> Issued:
         """The TokenRequest with its token, for the account and the objects in `bound`."""
@@ -136,7 +158,7 @@ class ServiceAccountTokens:
             },
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {
-                "token": jwt.encode(claims, self._key, ALGORITHM),
+                "token": jwt.encode(claims, self._key, ALGORITHM, headers={"kid": self._key_id}),
                 "expirationTimestamp": written_time(expires),
             },
         }
@@ -164,6 +186,16 @@ class ServiceAccountTokens:
             return TokenClaims(subject, **bound, token_id=claims.get("jti", ""))
         except (jwt.InvalidTokenError, KeyError, TypeError, AttributeError):
             return None
+
+
+def _encoded(value: bytes) -> str:
+    return urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def _key_id(key: EllipticCurvePublicKey) -> str:
+    """The hash of the key, as Kubernetes names keys."""
+    encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return _encoded(sha256(encoded).digest())
 
 
 def _check(seconds: Any, audiences: Any) -> None:

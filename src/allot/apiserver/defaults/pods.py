@@ -15,7 +15,10 @@ from allot.apiserver.defaults.filling import (
     is_missing,
     items,
     part,
+    without,
 )
+from allot.validation.container_resources import HUGE_PAGES
+from allot.validation.pod_resources import aggregate_requests, is_of_whole_pods
 
 CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 CONTAINER_STATUS_LISTS: Final = (
@@ -53,6 +56,7 @@ def pod_spec_defaults(spec: Data) -> Data:
         schedulerName="default-scheduler",
         securityContext={},
     )
+    spec = without(spec, "schedulingGroup")  # needs a feature gate of Kubernetes that is off
     for name in CONTAINER_LISTS:
         spec = change_each(spec, name, _container_defaults)
     return change_each(spec, "volumes", _volume_defaults)
@@ -60,6 +64,9 @@ def pod_spec_defaults(spec: Data) -> Data:
 
 def _running_pod_defaults(spec: Data) -> Data:
     spec = fill(pod_spec_defaults(spec), enableServiceLinks=True)
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0:
+        spec = spec | {"terminationGracePeriodSeconds": 1}
     for name in ("initContainers", "containers"):
         spec = change_each(spec, name, _request_what_is_limited)
         if spec.get("hostNetwork"):
@@ -71,11 +78,25 @@ def _pod_status_defaults(status: Data) -> Data:
     status = change_each(status, "conditions", _condition_defaults)
     for name in CONTAINER_STATUS_LISTS:
         status = change_each(status, name, _container_status_defaults)
-    return status
+    return with_addresses(status, "podIP", "podIPs")
 
 
 def _condition_defaults(condition: Data) -> Data:
+    condition = condition if "status" in condition else condition | {"status": ""}
     return always_written(condition, "lastProbeTime", "lastTransitionTime")
+
+
+def with_addresses(owner: Data, single: str, several: str, key: str = "ip") -> Data:
+    """An object whose first address is also in a field of its own, which counts if they differ."""
+    one, many = owner.get(single), owner.get(several)
+    first = many[0] if isinstance(many, list) and many else None
+    if key:
+        first = first.get(key) if isinstance(first, dict) else None
+    if one == first or not (one or first):
+        return owner
+    if not one:
+        return owner | {single: first}
+    return owner | {several: [{key: one} if key else one]}
 
 
 def _container_status_defaults(status: Data) -> Data:
@@ -107,7 +128,18 @@ def _container_defaults(container: Data) -> Data:
         container = change(container, probe, _probe_defaults)
     for hook in ("postStart", "preStop"):
         container = change_at(container, ("lifecycle", hook, "httpGet"), _http_get_defaults)
-    return container
+    return _without_stop_signal(container)
+
+
+def _without_stop_signal(container: Data) -> Data:
+    """Signals of containers need a feature gate of Kubernetes that is off."""
+    lifecycle = container.get("lifecycle")
+    if not isinstance(lifecycle, dict) or "stopSignal" not in lifecycle:
+        return container
+    kept = {name: hook for name, hook in lifecycle.items() if name != "stopSignal"}
+    if kept:
+        return container | {"lifecycle": kept}
+    return {name: value for name, value in container.items() if name != "lifecycle"}
 
 
 def pull_policy(image: object) -> str:
@@ -119,11 +151,19 @@ def pull_policy(image: object) -> str:
 
 
 def _variable_defaults(variable: Data) -> Data:
-    return change_at(variable, ("valueFrom", "fieldRef"), _field_reference_defaults)
+    variable = change_at(variable, ("valueFrom", "fieldRef"), _field_reference_defaults)
+    variable = change_at(variable, ("valueFrom", "resourceFieldRef"), _resource_reference_defaults)
+    return change_at(
+        variable, ("valueFrom", "fileKeyRef"), lambda reference: fill(reference, optional=False)
+    )
 
 
 def _field_reference_defaults(reference: Data) -> Data:
     return fill(reference, apiVersion="v1")
+
+
+def _resource_reference_defaults(reference: Data) -> Data:
+    return fill(reference, divisor="0")
 
 
 _PROBE: Final = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}  # fmt: skip
@@ -145,27 +185,33 @@ def _http_get_defaults(action: Data) -> Data:
 
 def _request_what_is_limited(container: Data) -> Data:
     """A limit without a request is also the request."""
-    return change(container, "resources", lambda resources: _with_requests(resources, set()))
+    return change(container, "resources", _with_requests)
 
 
 def _pod_requests(resources: Data, spec: Data) -> Data:
-    """The same for the pod as a whole, as far as its containers do not say what they request."""
-    requested = {
-        name
-        for field in ("initContainers", "containers")
-        for container in items(spec, field)
-        for name in part(container, "resources", "requests")
-    }
-    return _with_requests(resources, requested)
-
-
-def _with_requests(resources: Data, except_for: set[str]) -> Data:
+    """A whole pod requests what its containers do together, and else what it is limited to."""
     limits, requests = part(resources, "limits"), part(resources, "requests")
-    missing = {
-        name: amount
-        for name, amount in limits.items()
-        if name not in requests and name not in except_for
+    pages = {
+        name: str(amount)
+        for name, amount in aggregate_requests(spec, "limits").items()
+        if name.startswith(HUGE_PAGES)
     }
+    if pages.keys() - limits.keys():
+        limits = pages | limits
+        resources = resources | {"limits": limits}
+    together = {
+        name: str(amount)
+        for name, amount in aggregate_requests(spec).items()
+        if is_of_whole_pods(name) and not name.startswith(HUGE_PAGES)
+    }
+    limited = {name: amount for name, amount in limits.items() if is_of_whole_pods(name)}
+    filled = limited | together | requests
+    return resources | {"requests": filled} if filled != requests else resources
+
+
+def _with_requests(resources: Data) -> Data:
+    limits, requests = part(resources, "limits"), part(resources, "requests")
+    missing = {name: amount for name, amount in limits.items() if name not in requests}
     return resources | {"requests": requests | missing} if missing else resources
 
 
@@ -184,7 +230,7 @@ SOURCE_DEFAULTS: Final[dict[str, Data]] = {
     "configMap": {"defaultMode": FILE_MODE},
     "downwardAPI": {"defaultMode": FILE_MODE},
     "projected": {"defaultMode": FILE_MODE},
-    "iscsi": {"iscsiInterface": "default"},
+    "iscsi": {"iscsiInterface": "default", "lun": 0},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "azureDisk": {
         "cachingMode": "ReadWrite",
@@ -212,9 +258,7 @@ def _volume_defaults(volume: Data) -> Data:
         return volume | {"emptyDir": {}}
     volume = source_defaults(volume)
     volume = change(volume, "downwardAPI", _downward_defaults)
-    volume = change(
-        volume, "projected", lambda source: change_each(source, "sources", _projection_defaults)
-    )
+    volume = change(volume, "projected", _projected_defaults)
     volume = change_at(
         volume,
         ("ephemeral", "volumeClaimTemplate", "spec"),
@@ -227,9 +271,18 @@ def _volume_defaults(volume: Data) -> Data:
     )
 
 
+def _projected_defaults(source: Data) -> Data:
+    if not source.get("sources"):
+        return source | {"sources": None}
+    return change_each(source, "sources", _projection_defaults)
+
+
 def _downward_defaults(source: Data) -> Data:
-    return change_each(
+    source = change_each(
         source, "items", lambda item: change(item, "fieldRef", _field_reference_defaults)
+    )
+    return change_each(
+        source, "items", lambda item: change(item, "resourceFieldRef", _resource_reference_defaults)
     )
 
 

@@ -19,7 +19,8 @@ from allot.apiserver.defaults.filling import (
 )
 
 AFFINITY_SECONDS: Final = 10_800
-SERVICE_NETWORK: Final = IPv4Network("10.96.0.0/12")
+SERVICE_NETWORK: Final = IPv4Network("10.0.0.0/16")
+"""As the ServiceCIDR `kubernetes` says."""
 NODE_PORTS: Final = range(30_000, 32_768)
 _WITH_IP: Final = ("ClusterIP", "NodePort", "LoadBalancer")
 _WITH_PORTS: Final = ("NodePort", "LoadBalancer")
@@ -70,11 +71,44 @@ def keep_addresses(service: Data, old: Data) -> Data:
     spec, before = service.get("spec"), old.get("spec")
     if not isinstance(spec, dict) or not isinstance(before, dict):
         return service
+    spec = _without_other_types_fields(_with_same_addresses(spec, before), before)
     if spec.get("type") in _WITH_IP and before.get("type") in _WITH_IP:
         spec = fill(spec, **{name: before[name] for name in _ADDRESS_FIELDS if name in before})
     if spec.get("type") in _WITH_PORTS:
         spec = _keep_node_ports(spec, before)
     return service if spec is service["spec"] else service | {"spec": spec}
+
+
+def _with_same_addresses(spec: Data, before: Data) -> Data:
+    """A change of one of the two fields for the address changes both."""
+    address = spec.get("clusterIP") or ""
+    if address == before.get("clusterIP") or spec.get("clusterIPs") != before.get("clusterIPs"):
+        return spec
+    others = (spec.get("clusterIPs") or [])[1:]
+    if address:
+        return spec | {"clusterIPs": [address, *others]}
+    return without(without(spec, "clusterIP"), "clusterIPs")
+
+
+def _without_other_types_fields(spec: Data, before: Data) -> Data:
+    """Without what only services of the type before have, if it is not changed."""
+    gone: set[str] = set()
+    if _changes_to_none_of(_WITH_IP, spec, before):
+        gone.update((*_ADDRESS_FIELDS, "internalTrafficPolicy"))
+    if _changes_to_none_of(("LoadBalancer",), spec, before):
+        gone.update(("allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"))
+    if _changes_to_none_of(_WITH_PORTS, spec, before):
+        gone.add("externalTrafficPolicy")
+        numbers = [port.get("nodePort") for port in items(before, "ports")]
+        if [port.get("nodePort") for port in items(spec, "ports")] == numbers:
+            spec = change_each(spec, "ports", lambda port: without(port, "nodePort"))
+    return {
+        name: value for name, value in spec.items() if name not in gone or value != before.get(name)
+    }
+
+
+def _changes_to_none_of(types: tuple[str, ...], spec: Data, before: Data) -> bool:
+    return before.get("type") in types and spec.get("type") not in types
 
 
 def _keep_node_ports(spec: Data, before: Data) -> Data:

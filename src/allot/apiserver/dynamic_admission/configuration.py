@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 from allot.apiserver.admission.chain import ADMITTED, Activity, AdmissionAttributes, Admitted
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.dynamic_admission.policies import (
-    Binding,
     BoundPolicy,
     MutatingPolicy,
+    PolicyBinding,
     ValidatingPolicy,
     read_binding,
 )
@@ -26,7 +26,6 @@ POLICY_KINDS: Final = (
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
 )
-WEBHOOK_KINDS: Final = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 REVIEW_GROUPS: Final = frozenset(("authentication.k8s.io", "authorization.k8s.io"))
 
 
@@ -203,12 +202,14 @@ class ConfigurationWrites:
         return ADMITTED
 
 
-def _bound_name(document: Mapping[str, Any]) -> tuple[str, Binding]:
+def _bound_name(document: Mapping[str, Any]) -> tuple[str, PolicyBinding]:
     return (document.get("spec") or {}).get("policyName", ""), read_binding(document)
 
 
-def _bound(policies: list[Any], bindings: list[tuple[str, Binding]]) -> tuple[BoundPolicy, ...]:
-    by_policy: dict[str, list[Binding]] = {}
+def _bound(
+    policies: list[Any], bindings: list[tuple[str, PolicyBinding]]
+) -> tuple[BoundPolicy, ...]:
+    by_policy: dict[str, list[PolicyBinding]] = {}
     for name, binding in bindings:
         by_policy.setdefault(name, []).append(binding)
     return tuple(

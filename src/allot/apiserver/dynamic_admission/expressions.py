@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
-class Expression:
+class AdmissionExpression:
     """One compiled expression. A stored one that does not compile fails whenever it is evaluated."""
 
     def __init__(
@@ -116,11 +116,11 @@ class Variables:
 
     def __init__(self, variables: Sequence[Mapping[str, Any]], declared: Declared) -> None:
         self.types: dict[str, Type] | None = {} if variables else None
-        self._expressions: dict[str, Expression] = {}
+        self._expressions: dict[str, AdmissionExpression] = {}
         for variable in variables:
             name = variable.get("name", "")
             known = dict(self.types or {})
-            expression = Expression(variable.get("expression", ""), declared, (), known)
+            expression = AdmissionExpression(variable.get("expression", ""), declared, (), known)
             self._expressions[name] = expression
             self.types = {**known, name: expression.type}
 
@@ -132,7 +132,7 @@ class Variables:
             return values
         given = AdmissionInput(values)
 
-        def compute(name: str, expression: Expression) -> Value:
+        def compute(name: str, expression: AdmissionExpression) -> Value:
             try:
                 return expression.compute(given, budget, deadline)
             except EvalError as error:
@@ -154,7 +154,7 @@ class MatchConditions:
     def __init__(self, conditions: Sequence[Mapping[str, Any]], *, has_params: bool) -> None:
         declared = Declared(params=has_params)
         self._expressions = [
-            Expression(condition.get("expression", ""), declared, (types.BOOL,))
+            AdmissionExpression(condition.get("expression", ""), declared, (types.BOOL,))
             for condition in conditions
         ]
 
@@ -298,7 +298,7 @@ class Evaluations:
     async def pause(self) -> None:
         """Yield to the event loop if that is due."""
         if self._pacer.is_due:
-            await self._pacer.rest()
+            await self._pacer.pause()
 
     async def compiled(self, source: Compilable) -> None:
         """Returns when the expressions are compiled, in a thread: a single one may take a hundred milliseconds."""

@@ -10,7 +10,11 @@ import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.apiserver import api_errors
-from allot.apiserver.dynamic_admission.expressions import CostBudget, Expression, OutOfBudgetError
+from allot.apiserver.dynamic_admission.expressions import (
+    AdmissionExpression,
+    CostBudget,
+    OutOfBudgetError,
+)
 from allot.apiserver.dynamic_admission.json_patching import (
     JsonPatchError,
     PatchTestError,
@@ -21,14 +25,14 @@ from allot.apiserver.dynamic_admission.patch_values import (
     merged_configuration,
     operations_of,
 )
-from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy, MutatingPolicy
+from allot.apiserver.dynamic_admission.policies import BoundPolicy, MutatingPolicy, PolicyBinding
 from allot.apiserver.dynamic_admission.policy_context import PolicyContext
 from allot.apiserver.dynamic_admission.reinvocation import Reinvocation
 from allot.apiserver.dynamic_admission.review_request import (
     Document,
+    ReviewedObject,
     ReviewRequest,
     StrictError,
-    Subject,
 )
 from allot.apiserver.object_limits import check_object_size
 from allot.cel.admission import MATCH_CONDITIONS_BUDGET, POLICY_BUDGET, AdmissionInput
@@ -65,7 +69,7 @@ class MutatingPolicies:
             await self._invoke(bound.policy, binding, version, params)
 
     async def _invoke(
-        self, policy: MutatingPolicy, binding: Binding, version: str, params: Document | None
+        self, policy: MutatingPolicy, binding: PolicyBinding, version: str, params: Document | None
     ) -> None:
         subject = self._context.request.new
         if subject is None:
@@ -111,7 +115,7 @@ class MutatingPolicies:
         self,
         policy: MutatingPolicy,
         patch_type: str,
-        expression: Expression,
+        expression: AdmissionExpression,
         version: str,
         params: Document | None,
     ) -> None:
@@ -139,14 +143,14 @@ class MutatingPolicies:
             self.object, self._context = await context.changed(changed, version)
 
     def _configuration_failed(
-        self, bound: BoundPolicy, binding: Binding | None, problem: str
+        self, bound: BoundPolicy, binding: PolicyBinding | None, problem: str
     ) -> None:
         what = "policy" if binding is None else "binding"
         problem = f"failed to configure {what}: {problem}"
         self._failed(bound.policy, binding, problem, "Forbidden")
 
     def _failed(
-        self, policy: MutatingPolicy, binding: Binding | None, problem: str, reason: str
+        self, policy: MutatingPolicy, binding: PolicyBinding | None, problem: str, reason: str
     ) -> None:
         if policy.ignores_failures:
             return
@@ -160,7 +164,7 @@ class MutatingPolicies:
 
 
 def _patched(
-    subject: Subject, document: Document, version: str, patch_type: str, value: Value
+    subject: ReviewedObject, document: Document, version: str, patch_type: str, value: Value
 ) -> Any:
     """The object with what a mutation has evaluated to; None if a test says that there is nothing to change."""
     if patch_type == "ApplyConfiguration":

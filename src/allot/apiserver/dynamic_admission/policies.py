@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from allot.apiserver.dynamic_admission.expressions import Expression, MatchConditions, Variables
+from allot.apiserver.dynamic_admission.expressions import (
+    AdmissionExpression,
+    MatchConditions,
+    Variables,
+)
 from allot.apiserver.dynamic_admission.matching import Match, read_match
 from allot.cel import types
 from allot.cel.admission import Declared
@@ -18,7 +22,7 @@ from allot.validation.admission_policies import (
 )
 
 
-class Binding(NamedTuple):
+class PolicyBinding(NamedTuple):
     """One binding of a policy."""
 
     name: str
@@ -27,10 +31,10 @@ class Binding(NamedTuple):
     actions: tuple[str, ...]
 
 
-def read_binding(document: Mapping[str, Any]) -> Binding:
+def read_binding(document: Mapping[str, Any]) -> PolicyBinding:
     spec = document.get("spec") or {}
     match = spec.get("matchResources")
-    return Binding(
+    return PolicyBinding(
         document["metadata"]["name"],
         None if match is None else read_match(match, matches_all=True),
         spec.get("paramRef"),
@@ -71,9 +75,9 @@ class Policy:
 
     def _expression(
         self, text: str, allowed: tuple[types.Type, ...], **changes: bool
-    ) -> Expression:
+    ) -> AdmissionExpression:
         declared = self.declared._replace(**changes)
-        return Expression(text, declared, allowed, self.variables.types)
+        return AdmissionExpression(text, declared, allowed, self.variables.types)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -91,9 +95,9 @@ def _texts(value: Any) -> Iterator[str]:
 class Validation(NamedTuple):
     """One rule of a validating policy."""
 
-    expression: Expression
+    expression: AdmissionExpression
     message: str
-    message_expression: Expression | None
+    message_expression: AdmissionExpression | None
     reason: str
 
 
@@ -118,7 +122,7 @@ class ValidatingPolicy(Policy):
         )
 
     @cached_property
-    def annotations(self) -> list[tuple[str, Expression]]:
+    def annotations(self) -> list[tuple[str, AdmissionExpression]]:
         return [
             (
                 each.get("key", ""),
@@ -142,7 +146,7 @@ class MutatingPolicy(Policy):
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
     @cached_property
-    def mutations(self) -> list[tuple[str, Expression]]:
+    def mutations(self) -> list[tuple[str, AdmissionExpression]]:
         """The type of each patch, and its expression."""
         found = []
         for mutation in self.spec.get("mutations") or ():
@@ -157,4 +161,4 @@ class BoundPolicy(NamedTuple):
     """A policy, and its bindings in the order of their names."""
 
     policy: Any
-    bindings: tuple[Binding, ...]
+    bindings: tuple[PolicyBinding, ...]

@@ -13,7 +13,7 @@ from allot.apiserver.dynamic_admission.params import (
     Params,
     PolicyConfigurationError,
 )
-from allot.apiserver.dynamic_admission.policies import Binding, BoundPolicy
+from allot.apiserver.dynamic_admission.policies import BoundPolicy, PolicyBinding
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
@@ -42,11 +42,11 @@ class Notes:
 class _Matched(NamedTuple):
     """The bindings that match a request with the versions they see, and the resource of parameters."""
 
-    bindings: list[tuple[Binding, str]]
+    bindings: list[tuple[PolicyBinding, str]]
     param_resource: tuple[Resource, str] | None = None
 
 
-ConfigurationFailed = Callable[[BoundPolicy, Binding | None, str], None]
+ConfigurationFailed = Callable[[BoundPolicy, PolicyBinding | None, str], None]
 
 
 class PolicyContext:
@@ -126,7 +126,7 @@ class PolicyContext:
 
     async def evaluations_of(
         self, bound: BoundPolicy, failed: ConfigurationFailed
-    ) -> AsyncIterator[tuple[Binding, str, Document | None]]:
+    ) -> AsyncIterator[tuple[PolicyBinding, str, Document | None]]:
         """Each binding that is about the request, with the version that is seen, for each of its params."""
         matched = await self._matched(bound, failed)
         for binding, version in matched.bindings:

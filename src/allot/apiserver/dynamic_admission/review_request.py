@@ -18,10 +18,11 @@ from allot.apiserver.kinds.scale import scale_of, with_scale
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.kind_schemas import value_type
 from allot.apiserver.managed_fields.value_types import ValueType
+from allot.apiserver.object_limits import check_object_size
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
-from allot.client.clock import wall_clock
+from allot.client.wall_clock import wall_clock
 
 Document = dict[str, Any]
 
@@ -35,7 +36,7 @@ class StrictError(Exception):
     """A changed object has fields that its kind does not have."""
 
 
-class Subject(Protocol):
+class ReviewedObject(Protocol):
     """The object of a request."""
 
     def kind(self, version: str) -> GroupVersionKind: ...
@@ -52,7 +53,7 @@ class Subject(Protocol):
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         """The object to write instead, in this version if a webhook converts it.
 
-        Raises `DecodeError`, or `StrictError` if `strict`.
+        Raises `DecodeError`, `ApiError` if it is too large, or `StrictError` if `strict`.
         """
 
 
@@ -96,6 +97,7 @@ class ObjectSubject:
 
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         body = msgspec.json.encode(document)
+        check_object_size(len(body))
         now = wall_clock()
         codec = self._codec
         custom = self._resource.custom
@@ -147,8 +149,8 @@ class ReviewRequest:
         resource: Resource,
         namespace: str,
         name: str,
-        new: Subject | None,
-        old: Subject | None,
+        new: ReviewedObject | None,
+        old: ReviewedObject | None,
         info: RequestInfo,
         delete_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -169,7 +171,7 @@ class ReviewRequest:
 
     def with_object(self, new: Any) -> ReviewRequest:
         """The same request about another object."""
-        subject: Subject
+        subject: ReviewedObject
         if self.info.subresource == "scale":
             subject = _scale(new)
         elif isinstance(self.new, DocumentSubject):
@@ -296,11 +298,11 @@ def review_request(attributes: AdmissionAttributes) -> ReviewRequest:
     )
 
 
-def _subject(resource: Resource, info: RequestInfo, obj: Any) -> Subject:
+def _subject(resource: Resource, info: RequestInfo, obj: Any) -> ReviewedObject:
     return _scale(obj) if info.subresource == "scale" else ObjectSubject(resource, obj)
 
 
-def _scale(workload: Any) -> Subject:
+def _scale(workload: Any) -> ReviewedObject:
     return DocumentSubject(scale_of(workload), lambda scale: with_scale(workload, scale))
 
 

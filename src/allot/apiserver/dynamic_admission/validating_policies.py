@@ -9,13 +9,13 @@ import msgspec
 
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.dynamic_admission.expressions import (
+    AdmissionExpression,
     CostBudget,
-    Expression,
     OutOfBudgetError,
 )
 from allot.apiserver.dynamic_admission.policies import (
-    Binding,
     BoundPolicy,
+    PolicyBinding,
     ValidatingPolicy,
     Validation,
 )
@@ -79,7 +79,7 @@ class ValidatingPolicies:
     async def _evaluate(
         self,
         policy: ValidatingPolicy,
-        binding: Binding,
+        binding: PolicyBinding,
         version: str,
         params: Document | None,
         annotations: dict[str, list[str]],
@@ -101,7 +101,7 @@ class ValidatingPolicies:
         for problem in result.annotation_problems:
             self._refuse(policy.name, binding.name, Denial(problem))
 
-    def _act(self, policy: ValidatingPolicy, binding: Binding, denial: Denial) -> None:
+    def _act(self, policy: ValidatingPolicy, binding: PolicyBinding, denial: Denial) -> None:
         notes = self._context.notes
         for action in binding.actions:
             match action:
@@ -125,7 +125,7 @@ class ValidatingPolicies:
                     pass
 
     def _configuration_failed(
-        self, bound: BoundPolicy, binding: Binding | None, problem: str
+        self, bound: BoundPolicy, binding: PolicyBinding | None, problem: str
     ) -> None:
         if bound.policy.ignores_failures:
             return
@@ -225,7 +225,7 @@ def _annotations(
 
 
 def _annotation(
-    expression: Expression, given: AdmissionInput, budget: CostBudget, deadline: Deadline
+    expression: AdmissionExpression, given: AdmissionInput, budget: CostBudget, deadline: Deadline
 ) -> tuple[str, str] | None:
     outcome = expression.evaluate(given, budget, deadline)
     if outcome.error:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import socket
 import ssl
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from allot.apiserver.pacing import LARGE, Pacer, release_interpreter
+from allot.apiserver.pacing import LARGE, Pacer, begin_work, release_interpreter
 
 MAX_RESPONSE: Final = 3 * 1024 * 1024
 """The largest answer of a webhook, as of a request to the API server."""
 MAX_HEAD: Final = 64 * 1024
 MAX_CHUNKS: Final = 50_000
+CHUNKS_AT_ONCE: Final = 8 * 1024
+"""The bytes of a chunked answer that are decoded at a time: a millisecond if each chunk is a byte."""
+RECEIVE_BUFFER: Final = 32 * 1024
+"""What an answer can have sent before it is read, about: that much is decrypted before others are served. With the
+kernel's default, fifty answers that come at once are hundreds of megabytes."""
 MAX_CALLS: Final = 50
 """Calls of one webhook at the same time; further ones wait for these."""
 MAX_WAITING: Final = 1_000
@@ -22,6 +28,7 @@ MAX_WAITING: Final = 1_000
 MAX_BUNDLES: Final = 2 * 1024 * 1024
 """The size of CA bundles whose certificates are kept, in memory many times as much."""
 CERTIFICATES_AT_ONCE: Final = 16
+_MALFORMED: Final = "malformed HTTP response"
 _UNKNOWN_ISSUER: Final = frozenset((18, 19, 20, 21))
 _EXPIRED: Final = frozenset((9, 10))
 _WRONG_NAME: Final = frozenset((62, 64))
@@ -82,6 +89,7 @@ class WebhookClient:
     async def _exchange(self, endpoint: Endpoint, ca_bundle: str, body: bytes) -> WebhookResponse:
         try:
             context = await self._contexts.of(ca_bundle)
+            await begin_work()  # a handshake takes a millisecond
             reader, writer = await asyncio.open_connection(
                 endpoint.host,
                 endpoint.port,
@@ -96,6 +104,9 @@ class WebhookClient:
             raise _failed(endpoint, f"tls: {problem}") from None
         except OSError as error:
             raise _failed(endpoint, _connection_problem(error, endpoint)) from None
+        with suppress(OSError):  # it may have ended
+            connection: socket.socket = writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         try:
             writer.write(_request(endpoint, body))
             await writer.drain()
@@ -202,7 +213,7 @@ async def _response(reader: asyncio.StreamReader) -> WebhookResponse:
     first, *lines = head[:-4].split(b"\r\n")
     parts = first.split(b" ", 2)
     if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not parts[1].isdigit():
-        raise ValueError("malformed HTTP response")
+        raise ValueError(_MALFORMED)
     headers = {
         name.strip().lower(): value.strip()
         for name, _, value in (line.partition(b":") for line in lines)
@@ -212,7 +223,7 @@ async def _response(reader: asyncio.StreamReader) -> WebhookResponse:
     elif b"content-length" in headers:
         length = headers[b"content-length"]
         if not length.isdigit():
-            raise ValueError("malformed HTTP response")
+            raise ValueError(_MALFORMED)
         body = await _exactly(reader, int(length))
     else:
         body = await _all(reader)
@@ -238,23 +249,64 @@ async def _all(reader: asyncio.StreamReader) -> bytes:
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
     """Chunks are counted, too: they may be as short as a byte."""
-    found = bytearray()
+    chunks = ChunkDecoder()
     pacer = Pacer()
-    for _ in range(MAX_CHUNKS):
+    while not chunks.is_complete:
         if pacer.is_due:
-            await pacer.rest()  # reading what has arrived yields to nothing else
-        line = (await reader.readuntil(b"\r\n")).split(b";")[0].strip()
+            await pacer.pause()  # reading what has arrived yields to nothing else
+        piece = await reader.read(CHUNKS_AT_ONCE)
+        if not piece:
+            raise asyncio.IncompleteReadError(b"", None)
+        chunks.feed(piece)
+    return bytes(chunks.body)
+
+
+class ChunkDecoder:
+    """Decodes a chunked body piece by piece, as it arrives. Trailers are not read."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.is_complete = False
+        self._count = 0
+        self._head = b""
+        """The beginning of the head of a chunk."""
+        self._missing = 0
+        """Bytes of a chunk, with the line end after it, that have not arrived."""
+
+    def feed(self, piece: bytes) -> None:
+        """Raises `ValueError` if the body is malformed, too large, or in too many chunks."""
+        data, self._head = self._head + piece, b""
+        at = 0
+        while at < len(data) and not self.is_complete:
+            if self._missing:
+                end = min(at + self._missing, len(data))
+                self.body += data[at : min(end, at + max(self._missing - 2, 0))]
+                self._missing -= end - at
+                at = end
+                continue
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                self._head = data[at:]
+                if len(self._head) > MAX_HEAD:
+                    raise ValueError(_MALFORMED)
+                return
+            self._begin(data[at:end])
+            at = end + 2
+
+    def _begin(self, head: bytes) -> None:
         try:
-            length = int(line, 16)
+            length = int(head.split(b";")[0].strip(), 16)
         except ValueError:
-            raise ValueError("malformed HTTP response") from None
+            raise ValueError(_MALFORMED) from None
         if length <= 0:
-            return bytes(found)
-        if len(found) + length > MAX_RESPONSE:
+            self.is_complete = True
+            return
+        self._count += 1
+        if self._count >= MAX_CHUNKS:
+            raise ValueError(f"the response has more than {MAX_CHUNKS} chunks")
+        if len(self.body) + length > MAX_RESPONSE:
             raise ValueError(_too_large())
-        found += await reader.readexactly(length)
-        await reader.readexactly(2)
-    raise ValueError(f"the response has more than {MAX_CHUNKS} chunks")
+        self._missing = length + 2
 
 
 def _too_large() -> str:

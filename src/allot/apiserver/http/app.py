@@ -9,9 +9,10 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
+from allot.api.base import replace
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Audited, Auditor
@@ -19,8 +20,14 @@ from allot.apiserver.auth.authentication import Authentication, Credentials, Use
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import IMPERSONATE, impersonated
 from allot.apiserver.dynamic_admission.served_request import REQUEST
+from allot.apiserver.http.durability import Durability
 from allot.apiserver.http.endpoints import NonResourceEndpoints
-from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
+from allot.apiserver.http.flow_control import (
+    MUTATING,
+    READ_ONLY,
+    FlowControl,
+    InFlightRequest,
+)
 from allot.apiserver.http.handlers import SEVERAL, Handlers
 from allot.apiserver.http.http_exchange import (
     PIECE,
@@ -39,14 +46,20 @@ from allot.apiserver.http.request_attributes import (
     target_attributes,
     version_in,
 )
+from allot.apiserver.http.request_labels import labels_of
+from allot.apiserver.http.request_state import RequestState
 from allot.apiserver.http.requests import ApiRequest, parse_query
 from allot.apiserver.http.responses import Response, error_response, in_format
 from allot.apiserver.http.routes import USUAL_VERBS, Router, Target, verb_of
 from allot.apiserver.http.watching import Watcher
 from allot.apiserver.kinds.definition import LOG
 from allot.apiserver.kinds.deprecations import deprecation_warning
+from allot.apiserver.pacing import Priority, begin_work
 from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.watch_cache.caches import Caches
+from allot.apiserver.watch_cache.storage_errors import api_error_for
 from allot.client.component_users import ComponentUser
+from allot.storage.interface import StorageError
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +81,7 @@ class App:
         metrics: Metrics,
         flow: FlowControl,
         served: ServedResources,
+        caches: Caches,
         transfer_limits: TransferLimits = _TRANSFER_LIMITS,
         auditor: Auditor | None = None,
     ) -> None:
@@ -78,6 +92,7 @@ class App:
         self._metrics = metrics
         self._flow = flow
         self._router = Router(served)
+        self._caches = caches
         self._transfer_limits = transfer_limits
         self._auditor = auditor
         self._watchers: set[Watcher | LogFollower] = set()
@@ -105,29 +120,42 @@ class App:
     async def _serve(self, exchange: HttpExchange) -> None:
         started = time.perf_counter()
         auditor = self._auditor
-        call = _Call(None if auditor is None else auditor.begin(exchange.scope))
+        call = RequestState(None if auditor is None else auditor.begin(exchange.scope))
+        if not exchange.sees_pending_writes:
+            call.durability = Durability(self._caches)
         try:
             response = await self._respond(exchange, call)
+            if response is not None and call.durability is not None and call.target is not None:
+                response = await _when_durable(response, call.durability, call.target, exchange)
+            is_large = response is not None and (
+                len(response.body) > PIECE or response.more is not None
+            )
+            if is_large and isinstance(call.in_flight, InFlightRequest):
+                try:
+                    await call.in_flight.begin_sending()
+                except ApiError as error:
+                    response, is_large = _shown(error, exchange), False
             if auditor is not None and call.audited is not None:
                 auditor.completed(call.audited, response)
             if response is None:
                 return  # a watch, which has been answered
             labels = call.labels or Labels(exchange.scope["method"])
             self._metrics.requests.count(labels, response.code, time.perf_counter() - started)
-            if len(response.body) <= PIECE and response.more is None:
-                call.end()  # a large answer holds its seat until the client has taken it
+            if not is_large:
+                call.end()  # a large answer counts until the client has taken it
             await exchange.answer(response)
         finally:
             if call.in_flight is not None:
                 call.end()
 
-    async def _respond(self, exchange: HttpExchange, call: _Call) -> Response | None:
+    async def _respond(self, exchange: HttpExchange, call: RequestState) -> Response | None:
         scope = exchange.scope
         try:
             request = await self._request(exchange, call)
             target = self._router.find(request.path)
             if target is None:
                 return await self._page(request, exchange, call)
+            call.target = target
             is_watch = bool(request.query) and request.flag("watch")
             verb = verb_of(request.method, target, watch=is_watch)
             attributes = target_attributes(request, target, verb)
@@ -142,7 +170,9 @@ class App:
                     error.warnings.append(deprecation_warning(gvk))
                     raise error
                 raise api_errors.method_not_allowed()
-            call.labels = _labels(target, verb)
+            call.labels = labels_of(target, verb)
+            if target.subresource is LOG:
+                return await self._log(request, target, exchange, call)
             kind = READ_ONLY if verb in _READING else MUTATING
             call.in_flight = in_flight = self._flow.request(
                 request.user, kind, exempt=exchange.is_in_process
@@ -150,15 +180,14 @@ class App:
             if verb == "watch":
                 await self._watch(request, target, exchange, call)
                 return None
-            if target.subresource is LOG and request.flag("follow"):
-                await self._follow_log(request, target, exchange, call)
-                return None
             if kind is MUTATING:
-                request = ApiRequest(*request[:-1], await exchange.read(in_flight))
+                request = replace(request, body=await exchange.read(in_flight))
                 if call.audited is not None:
                     call.audited.request_body = request.body
             REQUEST.set(call)
             several = verb in SEVERAL
+            if not exchange.is_in_process:
+                await begin_work(Priority.LIST if several else Priority.REQUEST)
             await in_flight.begin(self._handlers.seats(request, target) if several else 1)
             return await self._handlers.handle(request, target, verb)
         except ApiError as error:
@@ -187,7 +216,7 @@ class App:
             audited.version = version_in(path)
 
     def _authorize(
-        self, request: ApiRequest, attributes: Attributes, version: str, call: _Call
+        self, request: ApiRequest, attributes: Attributes, version: str, call: RequestState
     ) -> None:
         """403 unless the user may do it."""
         decision = self._authorizer.authorize(request.user, attributes)
@@ -198,14 +227,18 @@ class App:
         if not decision.allowed:
             raise refusal(request.user, attributes, decision.reason)
 
-    async def _page(self, request: ApiRequest, exchange: HttpExchange, call: _Call) -> Response:
+    async def _page(
+        self, request: ApiRequest, exchange: HttpExchange, call: RequestState
+    ) -> Response:
         self._authorize(request, path_attributes(request), version_in(request.path), call)
         exempt = exchange.is_in_process or self._endpoints.is_health(request)
         call.in_flight = self._flow.request(request.user, READ_ONLY, exempt=exempt)
+        if not exempt:
+            await begin_work()
         await call.in_flight.begin()
         return await self._endpoints.answer(request)
 
-    async def _request(self, exchange: HttpExchange, call: _Call) -> ApiRequest:
+    async def _request(self, exchange: HttpExchange, call: RequestState) -> ApiRequest:
         scope = exchange.scope
         # Of a repeated header the first one counts.
         headers = {
@@ -230,10 +263,11 @@ class App:
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
         query = parse_query(scope["query_string"]) if scope["query_string"] else {}
-        return ApiRequest(scope["method"], path, query, headers, user)
+        early = exchange.sees_pending_writes
+        return ApiRequest(scope["method"], path, query, headers, user, b"", early)
 
     def _impersonated(self, user: User, scope: Scope) -> User:
-        """Whom the caller wants to be taken for, if they may."""
+        """The user that the caller impersonates, if they may."""
         pairs = (
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
         )
@@ -241,31 +275,36 @@ class App:
 
     # --- watches ---
 
-    async def _follow_log(
-        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
-    ) -> None:
-        """Counts as a watch: it goes on without a seat."""
-        assert call.in_flight is not None
-        await call.in_flight.begin()
-        follower = await self._handlers.logs.follow(request, target)
-        call.end()
-        is_counted = not exchange.is_in_process
-        if is_counted:
-            self._flow.begin_watch(request.user)
+    async def _log(
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: RequestState
+    ) -> Response | None:
+        """Long-running, as in Kubernetes, with `follow` or without it: a log that takes long delays no other read."""
+        if not exchange.is_in_process:
+            call.in_flight = self._flow.long_running(request.user)
+        logs = self._handlers.logs
+        if not request.flag("follow"):
+            return await logs.read(request, target)
+        follower = await logs.follow(request, target)
+        if isinstance(follower, Response):
+            return follower
+        response = follower.response
+        if call.durability is not None:
+            response = response._replace(chunks=call.durability.of_chunks(response.chunks))
         self._watchers.add(follower)
         leaving = asyncio.create_task(_stop_when_gone(follower, exchange.receive))
+        if self._closing:
+            follower.stop()
         try:
-            await exchange.stream(follower.response, lambda _: None)
+            await exchange.stream(response, lambda _: None)
         except ClientGoneError:
             log.info("log of %s: the client takes nothing, giving it up", request.path)
         finally:
             self._watchers.discard(follower)
             leaving.cancel()
-            if is_counted:
-                self._flow.end_watch(request.user)
+        return None
 
     async def _watch(
-        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: RequestState
     ) -> None:
         if exchange.is_in_process:
             await self._begin_watch(request, target, exchange, call)
@@ -277,11 +316,16 @@ class App:
             self._flow.end_watch(request.user)
 
     async def _begin_watch(
-        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: _Call
+        self, request: ApiRequest, target: Target, exchange: HttpExchange, call: RequestState
     ) -> None:
-        assert call.in_flight is not None
+        assert isinstance(call.in_flight, InFlightRequest)
+        if not exchange.is_in_process:
+            await begin_work(Priority.LIST)
         await call.in_flight.begin()
         watcher, response = await self._handlers.watch(request, target)
+        watcher.is_paced = not exchange.is_in_process
+        if call.durability is not None:
+            response = response._replace(chunks=call.durability.of_chunks(response.chunks))
         if self._auditor is not None and call.audited is not None:
             self._auditor.started(call.audited)
         call.end()  # it goes on without a seat
@@ -309,43 +353,25 @@ class App:
             leaving.cancel()
 
 
-class _Call:
-    """The state of a request while it is served, and the resources it holds."""
-
-    __slots__ = ("audited", "in_flight", "labels")
-
-    def __init__(self, audited: Audited | None) -> None:
-        self.audited = audited
-        self.in_flight: InFlightRequest | None = None
-        self.labels: Labels | None = None
-
-    def pause(self) -> None:
-        """Free the seats while it waits for others."""
-        if self.in_flight is not None:
-            self.in_flight.pause()
-
-    async def resume(self) -> None:
-        """Wait for seats again; raises 429."""
-        if self.in_flight is not None:
-            await self.in_flight.resume()
-
-    def annotate(self, key: str, value: str) -> None:
-        """Add an annotation to its audit event; the first one of a key stays."""
-        if self.audited is not None:
-            self.audited.annotations = {key: value, **self.audited.annotations}
-
-    def end(self) -> None:
-        """Free the seats. It may be called again."""
-        in_flight, self.in_flight = self.in_flight, None
-        if in_flight is not None:
-            in_flight.end()
+async def _when_durable(
+    response: Response, durability: Durability, target: Target, exchange: HttpExchange
+) -> Response:
+    """The response when all writes that it may show are durable, or an error if one of them failed."""
+    try:
+        if exchange.scope["method"] in ("GET", "HEAD"):
+            await durability.of_read(target.resource)
+        else:
+            await durability.of_everything()
+    except StorageError as error:
+        return _shown(api_error_for(error), exchange)
+    return response
 
 
 def _shown(error: ApiError, exchange: HttpExchange) -> Response:
     """An error in the format that the client reads."""
     response = error_response(error)
     accept = exchange.header(b"accept").decode("latin-1")
-    # Errors have always been JSON for those who ask for YAML, which can be read as such.
+    # Clients that ask for YAML get errors as JSON, which is YAML, too.
     return in_format(response, "protobuf") if error_format(accept) == "protobuf" else response
 
 
@@ -371,17 +397,3 @@ def _credentials(headers: dict[str, str], exchange: HttpExchange) -> Credentials
     )
     token = authorization[len(_BEARER) :].strip() if is_bearer else ""
     return Credentials(token or None, exchange.certificate)
-
-
-def _labels(target: Target, verb: str) -> Labels:
-    resource, version, namespace, name, part = target
-    scope = "resource" if name else "namespace" if namespace else "cluster"
-    return _known_labels(verb, resource.group, version, resource.plural, part and part.name, scope)
-
-
-@cache
-def _known_labels(
-    verb: str, group: str, version: str, plural: str, part: str | None, scope: str
-) -> Labels:
-    """There are as many as kinds and verbs are served."""
-    return Labels(verb, group, version, plural, part or "", scope)

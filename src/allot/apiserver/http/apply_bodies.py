@@ -10,6 +10,7 @@ import msgspec
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
 
@@ -42,6 +43,7 @@ def _from_json(body: bytes) -> Any:
         raise bad_request("json: document is nested too deeply")
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
+        release_interpreter(len(body))
         return json.loads(body.decode(), object_pairs_hook=_distinct)
     except (ValueError, RecursionError):  # of msgspec and of UTF-8 too
         return None

@@ -12,12 +12,12 @@ from allot.apiserver.http.negotiation import (
     BodyError,
     read_body,
 )
-from allot.apiserver.http.object_bodies import type_decoder
 from allot.apiserver.http.requests import (
     ApiRequest,
     options_error,
     write_options,
 )
+from allot.apiserver.http.type_checks import type_decoder
 from allot.apiserver.registry.deletion import POLICIES, DeleteOptions
 from allot.validation.fields import FieldPath, not_supported
 from allot.validation.fields import invalid as invalid_field
@@ -62,14 +62,12 @@ def check_options(options: DeleteOptions) -> None:
     errors = []
     policy = options.propagation_policy
     if policy is not None and policy not in POLICIES:
-        errors.append(not_supported(FieldPath("propagationPolicy"), policy, POLICIES))
+        shown = (*POLICIES, "nil")
+        errors.append(not_supported(FieldPath("propagationPolicy"), policy, shown, is_ordered=True))
     if policy is not None and options.orphan_dependents is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(invalid_field(FieldPath("propagationPolicy"), policy, detail))
-    errors += [
-        not_supported(FieldPath("dryRun"), value, ["All"])
-        for value in options.dry_run
-        if value != "All"
-    ]
+    if any(value != "All" for value in options.dry_run):
+        errors.append(not_supported(FieldPath("dryRun"), list(options.dry_run), ["All"]))
     if errors:
         raise options_error("DeleteOptions", errors)

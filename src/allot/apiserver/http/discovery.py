@@ -14,6 +14,7 @@ import msgspec
 
 from allot._version import VERSION
 from allot.api.identities import GroupVersion
+from allot.apiserver.http.issuer_discovery import PATHS as ISSUER_PATHS
 from allot.apiserver.kinds.definition import Subresource
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.registry.served import ServedResources
@@ -22,7 +23,7 @@ KUBERNETES_MINOR: Final = "38"
 BUILD_DATE: Final = "2026-11-15T00:00:00Z"
 
 
-class Document(NamedTuple):
+class DiscoveryDocument(NamedTuple):
     """A page of discovery and a tag that changes when it does."""
 
     body: bytes
@@ -148,13 +149,13 @@ def _storage_hash(resource: Resource) -> str:
 # --- aggregated ---
 
 
-def aggregated(served: ServedResources, path: str, version: str) -> Document:
+def aggregated(served: ServedResources, path: str, version: str) -> DiscoveryDocument:
     """/api or /apis as one APIGroupDiscoveryList."""
     key = ("aggregated", path, version)
     return served.derived(key, lambda: _aggregated(served, path, version))
 
 
-def _aggregated(served: ServedResources, path: str, version: str) -> Document:
+def _aggregated(served: ServedResources, path: str, version: str) -> DiscoveryDocument:
     groups = [""] if path == "api" else [group for group in served.groups if group]
     body = msgspec.json.encode(
         {
@@ -165,7 +166,7 @@ def _aggregated(served: ServedResources, path: str, version: str) -> Document:
         }
     )
     body += b"\n"
-    return Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
+    return DiscoveryDocument(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
 
 
 def _discovered_group(served: ServedResources, group: str) -> dict[str, Any]:
@@ -226,6 +227,7 @@ def root_paths(served: ServedResources) -> list[str]:
         "/metrics",
         "/openapi/v2",
         "/openapi/v3",
+        *ISSUER_PATHS,
         "/readyz",
         "/version",
     ]

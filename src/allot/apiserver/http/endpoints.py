@@ -1,4 +1,4 @@
-"""Non-resource endpoints: discovery, OpenAPI, version, health and metrics."""
+"""Non-resource endpoints: discovery, OpenAPI, version, health, metrics, and the issuer of tokens."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
+from allot.api.base import replace
 from allot.api.identities import GroupVersion
 from allot.apiserver import api_errors
 from allot.apiserver.http import discovery, history
-from allot.apiserver.http.health import Health
+from allot.apiserver.http.health import HealthEndpoints
 from allot.apiserver.http.history import RevisionAt
+from allot.apiserver.http.issuer_discovery import IssuerDiscovery
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.negotiation import (
     DISCOVERY_TRANSFORMS,
@@ -29,11 +31,14 @@ from allot.apiserver.http.responses import (
     json_response,
     text_response,
 )
+from allot.apiserver.pacing import HUGE, Workers
 from allot.apiserver.registry.served import ServedResources
 from allot.exposition import exposition
+from allot.exposition_sharing import SharedExposition
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
 _NOT_FOUND: Final = "404 page not found\n"
+_UNAVAILABLE: Final = "service unavailable\n"
 _OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
@@ -42,17 +47,29 @@ class NonResourceEndpoints:
 
     def __init__(
         self,
-        health: Health,
+        health: HealthEndpoints,
         metrics: Metrics,
         served: ServedResources,
         address: Callable[[], str],
         revision_at: RevisionAt,
+        issuer: IssuerDiscovery,
+        is_remote: Callable[[str, str], bool],
     ) -> None:
+        """`is_remote`: whether a group and version are those of an extension API server."""
         self._health = health
         self._metrics = metrics
+        self._own_metrics = SharedExposition(
+            lambda accept: asyncio.to_thread(exposition, metrics.registry, accept)
+        )
         self._served = served
         self._address = address
         self._revision_at = revision_at
+        self._issuer = issuer
+        self._is_remote = is_remote
+        self._workers = Workers()
+
+    def close(self) -> None:
+        self._workers.close()
 
     def is_health(self, request: ApiRequest) -> bool:
         """Whether it asks how the server is, which is answered also when it is too busy for the rest."""
@@ -61,12 +78,16 @@ class NonResourceEndpoints:
     async def answer(self, request: ApiRequest) -> Response:
         """The page for a request that was authorized. Its body is of no interest."""
         parts = [part for part in request.path.split("/") if part]
+        if parts[:1] == ["apis"] and len(parts) > 2 and self._is_remote(parts[1], parts[2]):
+            return text_response(503, _UNAVAILABLE)
         if request.method not in ("GET", "HEAD"):
             if await self._found(parts, request) is None:
                 return self._no_such_path(parts)
             raise api_errors.method_not_allowed()
         if parts and parts[0] in _HEALTH:
             return await self._health.answer(parts, verbose=request.flag("verbose"))
+        if parts == ["metrics"]:
+            return Response(200, *await self._own_metrics.page(request.header("accept")))
         if len(parts) == 2 and parts[0] == "metrics" and parts[1] in self._metrics.others:
             shown = await self._metrics.others[parts[1]](request.header("accept"))
             return Response(200, *shown)
@@ -89,10 +110,13 @@ class NonResourceEndpoints:
         raise api_errors.no_such_path()
 
     async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
-        """What takes long to make, such as many metrics or all documents, is made beside the event loop."""
-        if parts[:1] in (["openapi"], ["metrics"]):
-            return await asyncio.to_thread(self._find, parts, request)
-        return self._find(parts, request)
+        """What takes long to make, such as all documents, is made beside the event loop.
+
+        One document at a time: several threads would keep the event loop waiting for the interpreter, and make the
+        same document.
+        """
+        size = HUGE + 1 if parts[:1] == ["openapi"] else 0
+        return await self._workers.run(size, lambda: self._find(parts, request))
 
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:
         match parts:
@@ -103,7 +127,7 @@ class NonResourceEndpoints:
             case ["healthz" | "livez" | "readyz", *_]:
                 return text_response(200, "ok")
             case ["metrics"]:
-                return Response(200, *exposition(self._metrics.registry, request.header("accept")))
+                return text_response(200, "")
             case [history.PATH]:
                 return text_response(200, "")
             case ["metrics", component] if component in self._metrics.others:
@@ -120,7 +144,7 @@ class NonResourceEndpoints:
                 return _known(discovery.api_group(self._served, group))
             case ["apis", group, version]:
                 return _known(discovery.api_resources(self._served, GroupVersion(group, version)))
-        return None
+        return self._issuer.find(parts, request)
 
     def _groups(self, path: str, request: ApiRequest) -> Response:
         try:
@@ -138,7 +162,7 @@ class NonResourceEndpoints:
             if path == "api"
             else discovery.api_groups(self._served)
         )
-        return json_response(200, value)._replace(headers=((b"vary", b"Accept"),))
+        return replace(json_response(200, value), headers=((b"vary", b"Accept"),))
 
 
 def _is_below_a_version(served: ServedResources, parts: list[str]) -> bool:

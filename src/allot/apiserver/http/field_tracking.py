@@ -113,6 +113,6 @@ def with_managers_of(
         outcome = complete(new, old, write)
         if not isinstance(outcome, Accepted):
             return outcome
-        return outcome._replace(object=with_managers(outcome.object, proposed, target))
+        return replace(outcome, object=with_managers(outcome.object, proposed, target))
 
     return Update(first, then)

@@ -2,8 +2,11 @@
 
 As in Kubernetes' API priority and fairness, with two levels that do not take seats from each other: `system` for the
 components of the cluster, `workload` for all others. Health endpoints, and components in this process, are
-exempt. Reads and writes have seats of their own. A watch holds a seat only until it begins; how many one user may keep
-open is limited apart. The memory of request bodies is limited by the same rules.
+exempt. Reads and writes have seats of their own. A watch holds a seat only until it begins, the log of a pod none at all;
+how many of these one user may keep open is limited apart. The memory of request bodies is limited by the same rules.
+
+A large answer gives its seat back when it is sent, for one of those that are being sent: a client that takes it slowly
+delays other large answers of its user, and no small one.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ OBJECTS_PER_SEAT: Final = 100
 MAX_SEATS: Final = 10
 """A list of many objects takes more than one seat, as in Kubernetes."""
 
+SENDING_QUEUE: Final = QueueLimits(max_waiting=200, max_waiting_per_user=50)
+"""Answers that wait until they are sent take memory."""
+
 SYSTEM_USERS: Final = frozenset(
     user.name for user in (SCHEDULER, CONTROLLER_MANAGER, NODES, DRIVERS)
 )
@@ -57,6 +63,8 @@ class PriorityLevel:
             READ_ONLY: FairLimiter(limits.max_requests_inflight, limits.queue),
             MUTATING: FairLimiter(limits.max_mutating_requests_inflight, limits.queue),
         }
+        self.sending = FairLimiter(limits.max_requests_inflight, SENDING_QUEUE)
+        """Seats of large answers to reads while they are sent."""
         self.bodies = FairLimiter(limits.max_body_bytes, limits.queue)
         self.watches: Counter[str] = Counter()
 
@@ -84,6 +92,11 @@ class FlowControl:
         """The seats and bytes that a request will hold; none yet."""
         level = None if exempt else self._levels[level_of(user)]
         return InFlightRequest(self, level, user.name, kind)
+
+    def long_running(self, user: User) -> LongRunningRequest:
+        """A request that counts as a watch until its end, and takes no seat; raises 429."""
+        self.begin_watch(user)
+        return LongRunningRequest(self, user)
 
     def begin_watch(self, user: User) -> None:
         """Count a watch until `end_watch`; 429 if the user has too many."""
@@ -115,7 +128,16 @@ class FlowControl:
 class InFlightRequest:
     """The seats and bytes that one request holds. `end` releases them; it may be called again."""
 
-    __slots__ = ("_bytes", "_flow", "_is_counted", "_kind", "_level", "_seats", "_user")
+    __slots__ = (
+        "_bytes",
+        "_flow",
+        "_is_counted",
+        "_kind",
+        "_level",
+        "_seats",
+        "_sending",
+        "_user",
+    )
 
     def __init__(
         self, flow: FlowControl, level: PriorityLevel | None, user: str, kind: str
@@ -125,6 +147,7 @@ class InFlightRequest:
         self._user = user
         self._kind = kind
         self._seats = 0
+        self._sending = 0
         self._bytes = 0
         self._is_counted = False
 
@@ -160,6 +183,19 @@ class InFlightRequest:
         self._flow.inflight[self._kind] += 1
         self._is_counted = True
 
+    async def begin_sending(self) -> None:
+        """The large answer to a read is there: free its seats for others while it is sent; raises 429."""
+        level = self._level
+        if level is None or self._kind is not READ_ONLY:
+            return  # what a write has done cannot be taken back
+        width, self._seats = self._seats, 0
+        level.seats[self._kind].release(self._user, width)
+        try:
+            self._sending = await level.sending.acquire(self._user, width)
+        except RejectedError as error:
+            state = f"{level.sending.held_by(self._user)} large answers are being sent"
+            raise self._rejection(level, error.reason, state) from None
+
     def pause(self) -> None:
         """Free the seats while the request waits for others; the memory of its body stays counted."""
         if self._level is not None and self._seats:
@@ -179,6 +215,9 @@ class InFlightRequest:
             if self._seats:
                 level.seats[self._kind].release(self._user, self._seats)
                 self._seats = 0
+            if self._sending:
+                level.sending.release(self._user, self._sending)
+                self._sending = 0
             if self._bytes:
                 level.bodies.release(self._user, self._bytes)
                 self._bytes = 0
@@ -188,6 +227,21 @@ class InFlightRequest:
 
     def _rejection(self, level: PriorityLevel, reason: str, state: str) -> ApiError:
         return self._flow.rejection(level, self._user, self._kind, reason, state)
+
+
+class LongRunningRequest:
+    """A request that counts as a watch of its user. `end` may be called again."""
+
+    __slots__ = ("_flow", "_user")
+
+    def __init__(self, flow: FlowControl, user: User) -> None:
+        self._flow = flow
+        self._user: User | None = user
+
+    def end(self) -> None:
+        user, self._user = self._user, None
+        if user is not None:
+            self._flow.end_watch(user)
 
 
 def level_of(user: User) -> str:

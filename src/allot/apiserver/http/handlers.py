@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
+from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.access_reviews import AccessReviews
@@ -52,7 +53,7 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.watching import Watcher, watch_options
 from allot.apiserver.http.writing import WriteHandlers
-from allot.apiserver.kinds.definition import LOG, SCALE
+from allot.apiserver.kinds.definition import SCALE
 from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.kinds.scale import SCALE_TABLE
 from allot.apiserver.pacing import LARGE, SLOW, Workers
@@ -110,9 +111,7 @@ class Handlers:
     async def handle(
         self, request: ApiRequest, target: Target, verb: str, *, warned: bool = False
     ) -> Response:
-        """The answer to anything but a watch."""
-        if target.subresource is LOG:
-            return await self.logs.read(request, target)
+        """The answer to anything but a watch and a log."""
         deprecation = _deprecation(target)
         if deprecation and not warned:
             return await _with_warning(deprecation, self.handle(request, target, verb, warned=True))
@@ -127,7 +126,7 @@ class Handlers:
             if part.name == SCALE.name and accepted.transform == "Table":
                 document = msgspec.json.decode(response.body)
                 table = table_of_document(document, SCALE_TABLE, accepted.version, self._clock())
-                response = json_response(response.code, table)._replace(headers=response.headers)
+                response = replace(json_response(response.code, table), headers=response.headers)
             return await answer.formatted(response)
         if part is not None and part.name == "finalize":
             return await answer.written(200, await self._subresources.finalize(request, target))
@@ -179,9 +178,11 @@ class Handlers:
         write_options(request, "create")
         gvk = target.resource.gvk(target.version)
         # Policies and webhooks are not asked about reviews.
-        review = await self._subresources.document(request, gvk)
-        answered = await self._reviews.answer(gvk.kind, target.namespace, review, request.user)
-        return json_response(201, answered)
+        review, warnings = await self._subresources.document(request, gvk)
+        answered = await self._reviews.answer(
+            gvk.kind, target.namespace, review, request.user, len(request.body)
+        )
+        return replace(json_response(201, answered), headers=warning_headers(warnings))
 
     async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
@@ -222,10 +223,11 @@ class Handlers:
             if target.resource.custom is not None:
                 return Renderer(codec, target.version)
             return plain_renderer(codec, target.version)
-        return renderer_for(request, accepted, codec, target.version, self._clock)
+        part = target.subresource.name if target.subresource is not None else ""
+        return renderer_for(request, accepted, codec, target.version, self._clock, part)
 
 
-class _Responder(NamedTuple):
+class _Responder(msgspec.Struct, frozen=True):
     """Answers a request in the negotiated format."""
 
     request: ApiRequest
@@ -237,7 +239,7 @@ class _Responder(NamedTuple):
         response = await self.one(code, written.stored)
         if not written.warnings:
             return response
-        return response._replace(headers=warning_headers(written.warnings))
+        return replace(response, headers=warning_headers(written.warnings))
 
     async def one(self, code: int, stored: StoredObject) -> Response:
         is_protobuf = self.accepted.format == "protobuf"
@@ -288,7 +290,7 @@ async def _with_warning(warning: str, answering: Awaitable[Response]) -> Respons
     except ApiError as error:
         error.warnings.insert(0, warning)
         raise
-    return response._replace(headers=(*warning_headers([warning]), *response.headers))
+    return replace(response, headers=(*warning_headers([warning]), *response.headers))
 
 
 def _deleted(target: Target, written: Written) -> dict[str, Any]:

@@ -10,7 +10,7 @@ Checks = Mapping[str, Callable[[], Awaitable[str | None]]]
 """Each says what is wrong, or None."""
 
 
-class Health:
+class HealthEndpoints:
     """/healthz, /livez and /readyz, as a whole or for one check."""
 
     def __init__(self, live: Checks, ready: Checks) -> None:

@@ -13,9 +13,16 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
 from allot.apiserver.http.flow_control import InFlightRequest
-from allot.apiserver.http.responses import GZIP_FROM, Gzip, Response, StreamResponse, compressed
+from allot.apiserver.http.responses import (
+    GZIP_FROM,
+    NOT_CACHED,
+    Gzip,
+    Response,
+    StreamResponse,
+    compressed,
+)
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import USER, WHOLE_BODY
+from allot.client.asgi import PENDING_WRITES, USER, WHOLE_BODY
 from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -90,6 +97,7 @@ class HttpExchange:
         self.component: ComponentUser | None = extensions.get(USER)
         self.is_in_process = self._whole is not None
         """Whether the client is in this process, so that nothing needs to be waited for."""
+        self.sees_pending_writes: bool = PENDING_WRITES in extensions
         self._announced = 0
         self._is_chunked = False
         if not self.is_in_process:
@@ -164,7 +172,10 @@ class HttpExchange:
         )
         if wants_gzip and response.more is None:
             response = await asyncio.to_thread(compressed, response)
-        headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
+        headers = [
+            *_common_headers(response.content_type, self.audit_id, response.cache_control),
+            *response.headers,
+        ]
         if not self.is_in_process and self._leaves_body_unread:
             headers.append((b"connection", b"close"))
         if response.more is not None:
@@ -187,7 +198,7 @@ class HttpExchange:
         """A small answer to a client that takes it at once."""
         headers = [
             (b"audit-id", self.audit_id.encode("latin-1")),
-            _CACHE_CONTROL,
+            (b"cache-control", response.cache_control),
             _content_type(response.content_type),
             *response.headers,
             (b"content-length", b"%d" % length),
@@ -317,12 +328,9 @@ def _accepts_gzip(header: bytes) -> bool:
     return False
 
 
-_CACHE_CONTROL: Final = (b"cache-control", b"no-cache, private")
-
-
-def _common_headers(content_type: str, audit_id: str) -> Headers:
+def _common_headers(content_type: str, audit_id: str, cache_control: bytes = NOT_CACHED) -> Headers:
     named = (b"audit-id", audit_id.encode("latin-1"))
-    return [named, _CACHE_CONTROL, _content_type(content_type)]
+    return [named, (b"cache-control", cache_control), _content_type(content_type)]
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,9 @@
-"""The server's end of a link to other components of the same cluster (`client/link.py`)."""
+"""The server's end of a link to other components of the same cluster (`client/link.py`).
+
+Components that act through the API alone see writes before they are durable (decision 0015). What they write is
+committed later than what they have seen. When writes are withdrawn the link is cut, and requests that have not been
+written yet are abandoned: the components start again from what is stored.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,17 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from allot.apiserver.pacing import begin_work
 from allot.client.asgi import (
     DISCONNECT,
+    PENDING_WRITES,
     Application,
     CollectedAnswer,
     Headers,
     Message,
     http_scope,
 )
-from allot.client.component_users import component_user
+from allot.client.component_users import DRIVERS, NODES, component_user
 from allot.client.link import (
     WINDOW,
     AnyFrame,
@@ -28,8 +35,11 @@ from allot.client.link import (
     HeadFrame,
     RequestFrame,
     ResponseFrame,
+    SequenceFrame,
     TakenFrame,
 )
+from allot.client.transport import NOT_RUN
+from allot.storage.interface import Store
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +51,9 @@ class LinkLostError(Exception):
 class LinkServer:
     """Answers what comes over one link, as requests of the components that they name."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Application, store: Store) -> None:
         self._app = app
+        self._store = store
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[int, _Outgoing] = {}
@@ -54,11 +65,10 @@ class LinkServer:
         """Serve a connected socket, which is closed in the end."""
         loop = asyncio.get_running_loop()
         await loop.create_connection(lambda: self._protocol, sock=connection)
+        self._store.on_withdrawal(self._cut)
 
     async def close(self) -> None:
-        self._protocol.close()
-        for task in self._tasks:
-            task.cancel()
+        self._cut()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ask(self, path: str, headers: Headers) -> ResponseFrame:
@@ -76,10 +86,14 @@ class LinkServer:
 
     def _received(self, frame: AnyFrame) -> None:
         match frame:
+            case _ if self._is_lost:
+                pass
             case ResponseFrame() if frame.id in self._answers:
                 self._answers.pop(frame.id).set_result(frame)
             case RequestFrame(is_stream=False):
                 self._spawn(self._answer(frame))
+            case SequenceFrame():
+                self._spawn(self._answer_in_order(frame.requests))
             case RequestFrame():
                 stream = self._streams[frame.id] = _Outgoing(frame.id, self._protocol.send)
                 self._spawn(self._serve(frame, stream))
@@ -89,6 +103,14 @@ class LinkServer:
                 self._streams[frame.id].taken(frame.size)
             case _:
                 pass  # about a stream that has ended, or for clients only
+
+    def _cut(self) -> None:
+        """End everything at once: a request that waits goes no further."""
+        self._on_lost()
+        self._store.ignore_withdrawals(self._cut)
+        self._protocol.close()
+        for task in self._tasks:
+            task.cancel()
 
     def _on_lost(self) -> None:
         self._is_lost = True
@@ -103,14 +125,28 @@ class LinkServer:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, frame: RequestFrame) -> None:
+    async def _answer_in_order(self, frames: list[RequestFrame]) -> None:
+        code = 200
+        for frame in frames:
+            if code < 300:
+                code = await self._answer(frame)
+            else:
+                body = (
+                    b'{"kind":"Status","status":"Failure","message":"not run","code":%d}' % NOT_RUN
+                )
+                self._protocol.send(ResponseFrame(frame.id, NOT_RUN, [], body))
+
+    async def _answer(self, frame: RequestFrame) -> int:
+        """Answer a request; the status code."""
         answer = CollectedAnswer(frame.body)
+        await begin_work()  # hundreds may come at once
         try:
             await self._app(self._scope(frame), answer.receive, answer.send)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
         code = answer.code or 500
         self._protocol.send(ResponseFrame(frame.id, code, answer.headers, answer.body))
+        return code
 
     async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
         failure = ""
@@ -127,7 +163,10 @@ class LinkServer:
         # Who is no component of a cluster needs credentials, which do not come over a link.
         user = component_user(frame.user)
         query = frame.query.encode()
-        return http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
+        scope = http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
+        if user is not None and user not in (NODES, DRIVERS):
+            scope["extensions"][PENDING_WRITES] = True
+        return scope
 
 
 class _Outgoing:

@@ -5,7 +5,7 @@ Nothing here holds a whole list. Short ones become a plain answer; the rest of a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -81,8 +81,7 @@ async def _pieces(
     separator = b""
     item_of, large = form.item, LARGE // form.cost
     step = AT_ONCE if item_of is None else 1
-    for start in range(0, len(objects), step):
-        some = objects[start : start + step]
+    for some in _groups(objects, step):
         most = max([len(stored.entry.value) for stored in some])
         work = partial(_items, item_of, render, some)
         items = work() if most <= large else await workers.run(most * form.cost, work)
@@ -94,9 +93,19 @@ async def _pieces(
             yield b"".join(parts)
             parts, size = [], 0
         if pacer.is_due:
-            await pacer.rest()
+            await pacer.pause()
     parts.append(form.tail)
     yield b"".join(parts)
+
+
+def _groups(objects: Sequence[StoredObject], step: int) -> Iterator[Sequence[StoredObject]]:
+    """Objects that are rendered together; large ones one by one, because each client that reads slowly holds a group."""
+    for start in range(0, len(objects), step):
+        some = objects[start : start + step]
+        if sum([len(stored.entry.value) for stored in some]) <= WHOLE_BYTES:
+            yield some
+        else:
+            yield from ((each,) for each in some)
 
 
 def _items(item_of: ItemOf | None, render: Render, objects: Sequence[StoredObject]) -> list[bytes]:

@@ -42,7 +42,10 @@ class _Series:
 
 
 class RequestCollector(Collector):
-    """Counts requests, on the event loop only: every request pays for it, so it takes no locks."""
+    """Counts requests, on the event loop only: every request pays for it, so it takes no locks.
+
+    A thread collects meanwhile, from copies.
+    """
 
     def __init__(self) -> None:
         self._series: dict[Labels, _Series] = {}
@@ -70,8 +73,8 @@ class RequestCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         requests, durations = self._families()
-        for labels, series in self._series.items():
-            for code, number in series.codes.items():
+        for labels, series in list(self._series.items()):
+            for code, number in list(series.codes.items()):
                 requests.add_metric([*labels, str(code)], number)
             totals = list(accumulate(series.in_bucket))
             if totals[-1]:

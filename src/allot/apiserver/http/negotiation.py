@@ -50,7 +50,7 @@ class BodyError(Exception):
 # --- what comes in ---
 
 
-class Body(NamedTuple):
+class Body(msgspec.Struct, frozen=True):
     """A request's body as JSON, and the paths of keys that stood there twice in YAML.
 
     Duplicate keys in JSON are kept.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from allot.api.base import replace
 from allot.api.decoding import DecodeError
-from allot.api.identities import GroupVersion, GroupVersionKind
-from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
-from allot.api.json_syntax import syntax_problem
+from allot.api.identities import GroupVersionKind
+from allot.api.json_limits import MAX_VALUES
 from allot.api.meta import ObjectMeta
-from allot.api.protobuf.envelope import MAGIC, open_envelope
+from allot.api.protobuf.envelope import open_envelope
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.field_tracking import (
@@ -38,44 +37,26 @@ from allot.apiserver.http.requests import (
     WriteOptions,
 )
 from allot.apiserver.http.routes import Target
-from allot.apiserver.pacing import LARGE, SLOW, release_interpreter
+from allot.apiserver.http.type_checks import (
+    check_custom_kind,
+    check_kind,
+    check_type,
+    checked_patched,
+    other_version,
+    shown_body,
+)
+from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.registry.patches.conversions import conversion_problem
-from allot.apiserver.registry.patches.documents import kind_of
 from allot.apiserver.watch_cache.codec import PartialCodec
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.features import FeatureGates
 from allot.rules import LOCATED_ERRORS
-from allot.validation.fields import FieldPath, invalid
 
-MAX_SUMMARY: Final = 30
-"""Bytes of a body that is no object."""
-_TYPE_META: Final = (
-    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
-    r'Kind string "json:\"kind,omitempty\"" }'
-)
 MAX_ISSUES: Final = 100
-"""Unknown and duplicate fields that are told, as in Kubernetes."""
-
-KINDS_WITH_EXPRESSIONS: Final = frozenset(
-    (
-        "CustomResourceDefinition",
-        "MutatingAdmissionPolicy",
-        "MutatingWebhookConfiguration",
-        "ValidatingAdmissionPolicy",
-        "ValidatingWebhookConfiguration",
-    )
-)
-"""Raw kinds whose expressions are compiled when they are validated: never on the event loop, however short they are."""
+"""Unknown and duplicate fields that are reported, as in Kubernetes."""
 
 
-class TypeMeta(msgspec.Struct, rename="camel"):
-    """The kind and apiVersion in a body."""
-
-    kind: str | None = None
-    api_version: str | None = None
-
-
-class ReadBody(NamedTuple):
+class ReadBody(msgspec.Struct, frozen=True):
     """An object from a request's body, and what was ignored in it."""
 
     object: Any
@@ -99,14 +80,15 @@ class ObjectBodies:
             obj = self.read_protobuf(request.body, target)
         else:
             body = json_body(request, target.resource.gvk(target.version))
-            obj, warnings, _ = self.read_json(body.json, target, options, body.duplicates)
+            read = self.read_json(body.json, target, options, body.duplicates)
+            obj, warnings = read.object, read.warnings
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
         managers = managers_of_new(placed, request, target, self._clock())
         return ReadBody(placed, warnings, managers)
 
-    def _told(self, error: DecodeError) -> str:
+    def _decode_error_text(self, error: DecodeError) -> str:
         return error.located if LOCATED_ERRORS in self._gates else str(error)
 
     def read_json(
@@ -120,7 +102,7 @@ class ObjectBodies:
         resource, version = target.resource, target.version
         gvk = resource.gvk(version)
         if resource.custom is not None:
-            _check_custom_kind(body, gvk)
+            check_custom_kind(body, gvk)
         check_type(body, gvk)
         codec = codec_for(resource)
         release_interpreter(len(body))
@@ -130,7 +112,9 @@ class ObjectBodies:
                 return ReadBody(with_reset_managers(obj, body, target), [])
             obj, ignored = codec.decode_strictly(body, version, self._clock())
         except DecodeError as error:
-            raise api_errors.cannot_be_read(resource.kind, version, self._told(error)) from None
+            raise api_errors.cannot_be_read(
+                resource.kind, version, self._decode_error_text(error)
+            ) from None
         issues = [*(f'duplicate field "{path}"' for path in duplicates), *ignored]
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
@@ -149,20 +133,22 @@ class ObjectBodies:
         except DecodeError as error:
             raise bad_request(
                 f"the object provided is unrecognized (must be of type {gvk.kind}): "
-                f"{error} ({_summary(body)})"
+                f"{error} ({shown_body(body)})"
             ) from None
         check_kind(envelope.api_version, envelope.kind, gvk)
         try:
             return codec.decode_protobuf(envelope.content, version, self._clock())
         except DecodeError as error:
-            raise api_errors.cannot_be_read(resource.kind, version, self._told(error)) from None
+            raise api_errors.cannot_be_read(
+                resource.kind, version, self._decode_error_text(error)
+            ) from None
 
     def read_patched(
         self, patch: Patch, old: Any, target: Target, options: WriteOptions, stored_size: int
     ) -> ReadBody:
         """The object that a patch makes of `old`; 422 if it cannot be decoded.
 
-        Only what the patch touches is decoded. If anything is wrong with it, that is told about the whole object.
+        Only what the patch touches is decoded. If anything is wrong with it, the error is about the whole object.
         """
         codec = codec_for(target.resource)
         parts, version = patch.parts, target.version
@@ -202,7 +188,12 @@ class ObjectBodies:
         self, patch: Patch, body: bytes, old: Any, target: Target, options: WriteOptions
     ) -> ReadBody:
         resource, version = target.resource, target.version
-        check_type(body, resource.gvk(version))
+        gvk = resource.gvk(version)
+        other = None if patch.is_strategic else other_version(body, gvk)
+        if other is not None:
+            version = other
+        else:
+            body = checked_patched(body, gvk, is_strategic=patch.is_strategic)
         codec = codec_for(resource)
         release_interpreter(len(body))
         try:
@@ -213,40 +204,18 @@ class ObjectBodies:
         except DecodeError as error:
             if patch.is_strategic and LOCATED_ERRORS not in self._gates:
                 raise api_errors.bad_patch(patch.shown, conversion_problem(error)) from None
-            raise api_errors.bad_patch(body, self._told(error)) from None
+            raise api_errors.bad_patch(body, self._decode_error_text(error)) from None
         if issues:
             # Unknown fields are kept: those that are stored already are not this patch's.
             stored = msgspec.json.encode(codec.document(old, version))
             known = frozenset(codec.strict_issues(stored, version))
             issues = [issue for issue in issues if issue not in known][:MAX_ISSUES]
         if issues and options.field_validation == "Strict":
-            raise api_errors.bad_patch(body, f"strict decoding error: {', '.join(issues)}")
+            shown = (
+                patch.shown if patch.is_strategic and LOCATED_ERRORS not in self._gates else body
+            )
+            raise api_errors.bad_patch(shown, f"strict decoding error: {', '.join(issues)}")
         return ReadBody(with_reset_managers(obj, body, target), issues)
-
-
-def work_size(request: ApiRequest, target: Target) -> int:
-    """The work of handling a body, in bytes of a plain object."""
-    is_typed, body = target.resource.info.is_typed, request.body
-    if target.resource.custom is not None:
-        if target.resource.custom.is_heavy:  # never on the event loop
-            return max(len(body) * SLOW, LARGE + 1)
-    elif target.resource.kind in KINDS_WITH_EXPRESSIONS:
-        return max(len(body) * SLOW, LARGE + 1)
-    # In protobuf expressions have no name.
-    has_expressions = is_typed and (
-        b'"expression' in body
-        or (body.startswith(MAGIC) and target.resource.kind != "ResourceSlice")
-    )
-    return len(request.body) * (SLOW if has_expressions and target.subresource is None else 1)
-
-
-def reading_size(request: ApiRequest) -> int:
-    """The work of converting a body to JSON, in bytes of JSON."""
-    cost = _READING_COSTS.get(media_type(request.header("content-type")), 1)
-    return len(request.body) * cost
-
-
-_READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}
 
 
 def json_body(request: ApiRequest, expected: GroupVersionKind | None = None) -> Body:
@@ -256,111 +225,21 @@ def json_body(request: ApiRequest, expected: GroupVersionKind | None = None) -> 
     except BodyError as error:
         raise error.api_error() from None
     if not body.json.strip():
-        raise bad_request("the body of the request is empty; an object was expected")
+        kind = "" if expected is None else expected.kind
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): couldn't get "
+            "version/kind; json parse error: unexpected end of JSON input (<empty>)"
+        )
     return body
-
-
-type_decoder: Final = msgspec.json.Decoder(TypeMeta)
-
-
-def check_type(body: bytes, expected: GroupVersionKind) -> None:
-    """400 if the body says it is of another kind or version. It need not say anything."""
-    if has_too_many_values(body):
-        raise api_errors.too_many_values(MAX_VALUES)
-    if is_too_deep(body):
-        raise bad_request("json: document is nested too deeply")
-    _check_encoding(body)
-    try:
-        found = type_decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = syntax_problem(body) or _type_problem(body) or str(error)
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {expected.kind}): "
-            f"couldn't get version/kind; json parse error: {problem} ({_summary(body)})"
-        ) from None
-    check_kind(found.api_version, found.kind, expected)
-
-
-def _type_problem(body: bytes) -> str:
-    """Why no kind and apiVersion can be read from JSON; empty if that is not the problem."""
-    try:
-        document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
-    if not isinstance(document, dict):
-        return f"json: cannot unmarshal {kind_of(document)} into Go value of type {_TYPE_META}"
-    for name in ("apiVersion", "kind"):
-        if not isinstance(document.get(name), str | None):
-            found = kind_of(document[name])
-            return f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
-    return ""
-
-
-def _check_custom_kind(body: bytes, expected: GroupVersionKind) -> None:
-    """422 if the body is of another kind of the same version: to a custom resource the kind is a field."""
-    try:
-        found = _named_decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return  # which is explained later
-    if found.api_version != str(expected.group_version) or found.kind in (None, "", expected.kind):
-        return
-    error = invalid(FieldPath("kind"), found.kind, f"must be {expected.kind}")
-    name = found.metadata.name if found.metadata is not None else ""
-    raise api_errors.invalid(expected.group, str(found.kind), name, [error])
-
-
-class _Named(msgspec.Struct):
-    name: str = ""
-
-
-class _NamedType(TypeMeta):
-    metadata: _Named | None = None
-
-
-_named_decoder: Final = msgspec.json.Decoder(_NamedType)
-
-
-def check_kind(api_version: str | None, kind: str | None, expected: GroupVersionKind) -> None:
-    """400 if what a body says about itself, which may be nothing, is not what is expected."""
-    wanted = str(expected.group_version)
-    if api_version and api_version != wanted:
-        raise bad_request(
-            f"the API version in the data ({api_version}) does not match the expected "
-            f"API version ({wanted})"
-        )
-    if kind and kind != expected.kind:
-        version = GroupVersion.parse(wanted).version
-        raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {expected.kind}: '
-            f"converting ({version}.{kind}) to ({internal_type(expected)}): unknown conversion"
-        )
-
-
-def internal_type(gvk: GroupVersionKind) -> str:
-    """What Kubernetes calls the type of a kind that is not in any version: `core.Binding`."""
-    return f"{gvk.group.partition('.')[0] or 'core'}.{gvk.kind}"
-
-
-def _summary(body: bytes) -> str:
-    """As much of a body as an error shows: text if it looks like JSON."""
-    if not body:
-        return "<empty>"
-    start = body[:MAX_SUMMARY]
-    shown = start.decode(errors="replace") if body[:1] == b"{" else start.hex()
-    return shown if len(body) <= MAX_SUMMARY else f"{shown} ..."
-
-
-def _check_encoding(body: bytes) -> None:
-    """400 if the body is not UTF-8. Decoders pass over what is in fields they do not know."""
-    try:
-        body.decode()
-    except UnicodeDecodeError as error:
-        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
 
 
 OTHER_NAMESPACE: Final = (
     "the namespace of the provided object does not match the namespace sent on the request"
 )
+
+
+def unnamed(name: str) -> str:
+    return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
 
 
 def in_place(obj: Any, target: Target, *, verb: str) -> Any:
@@ -370,7 +249,7 @@ def in_place(obj: Any, target: Target, *, verb: str) -> Any:
         raise bad_request(OTHER_NAMESPACE)
     if verb != "create" and metadata.name != target.name:
         if not metadata.name:
-            raise bad_request("name must be provided")
+            raise bad_request(unnamed(target.name))
         raise bad_request(
             f"the name of the object ({metadata.name}) does not match the name on the URL ({target.name})"
         )

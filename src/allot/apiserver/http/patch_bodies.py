@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.api_errors import ApiError, Details, bad_request
 from allot.apiserver.http.negotiation import (
     PATCH_FORMATS,
     BodyError,
@@ -42,6 +42,7 @@ def is_apply_patch(request: ApiRequest) -> bool:
         raise error.api_error() from None
 
 
+UNFIT: Final = 422
 _TYPE: Final = frozenset(("kind", "apiVersion"))
 
 
@@ -90,7 +91,8 @@ class Patch:
                     patched = strategic_merge_patch(document, self._body, self._schema)
         except PatchError as error:
             message = error.message if LOCATED_ERRORS in self._gates else error.short_message
-            raise ApiError(error.code, error.reason, message) from None
+            details = Details() if error.code == UNFIT else None
+            raise ApiError(error.code, error.reason, message, details) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")
         return msgspec.json.encode(patched)

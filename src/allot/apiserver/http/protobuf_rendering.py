@@ -22,8 +22,8 @@ from allot.apiserver.http.rendering import META, Renderer, metadata_of
 from allot.apiserver.http.responses import Response
 from allot.apiserver.pacing import LARGE, Pacer, Workers
 from allot.apiserver.registry.reading import ListMeta
-from allot.apiserver.watch_cache.cache import ObjectChange
 from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 COST: Final = 2
@@ -123,7 +123,7 @@ async def protobuf_list(
         work = partial(renderer.item, stored)
         items.append(work() if size <= LARGE else await workers.run(size, work))
         if pacer.is_due:
-            await pacer.rest()
+            await pacer.pause()
     gvk = renderer.list_type()
     list_meta = write({"metadata": meta.as_json()}, target_of(gvk))
     size = len(list_meta) + sum(map(len, items))

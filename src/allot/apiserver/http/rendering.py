@@ -15,10 +15,10 @@ from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.printers.ages import human_age
-from allot.apiserver.printers.column import Column, Table
+from allot.apiserver.printers.column import NAME_AND_AGE, Column, Table
 from allot.apiserver.registry.reading import ListMeta
-from allot.apiserver.watch_cache.cache import ObjectChange, event_line
 from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.object_changes import ObjectChange, event_line
 from allot.apiserver.watch_cache.stored_objects import (
     StoredObject,
     type_head,
@@ -140,12 +140,14 @@ class TableRenderer(Renderer):
         meta_version: str,
         include: str,
         clock: Callable[[], datetime],
+        subresource: str = "",
     ) -> None:
         super().__init__(codec, version)
         self._meta_version = f"{META}/{meta_version}"
         self._include = include
         self._clock = clock
-        self._table = codec.resource.table
+        is_plain = subresource in codec.resource.plain_tables
+        self._table = NAME_AND_AGE if is_plain else codec.resource.table
         self._headed = False
 
     def one(self, stored: StoredObject) -> bytes:
@@ -282,6 +284,7 @@ def renderer_for(
     codec: Codec,
     version: str,
     clock: Callable[[], datetime],
+    subresource: str = "",
 ) -> Renderer:
     """The form of answer the client asked for."""
     match accepted.transform:
@@ -292,7 +295,7 @@ def renderer_for(
                     f'unrecognized includeObject value: "{include}"; '
                     "must be one of None, Metadata, Object"
                 )
-            return TableRenderer(codec, version, accepted.version, include, clock)
+            return TableRenderer(codec, version, accepted.version, include, clock, subresource)
         case "PartialObjectMetadata" | "PartialObjectMetadataList":
             return PartialRenderer(codec, version, accepted.version)
     return plain_renderer(codec, version)

@@ -1,6 +1,6 @@
 """What a request wants to do, as authorizers see it.
 
-For what is served that follows from its target. Other paths are read in the same way, so that those who may not see
+For what is served that follows from its target. Other paths are read in the same way, so that users who may not see
 something do not learn whether it exists.
 """
 

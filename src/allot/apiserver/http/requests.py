@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
+import msgspec
+
 from allot.apiserver.api_errors import ApiError, bad_request, invalid
 from allot.apiserver.auth.authentication import User
 from allot.validation.fields import (
@@ -20,11 +22,11 @@ from allot.validation.fields import (
 from allot.validation.fields import invalid as invalid_field
 
 MAX_FIELD_MANAGER: Final = 128
-_is_number: Final = re.compile(r"[+-]?[0-9]{1,19}").fullmatch
+_is_number: Final = re.compile(r"[+-]?[0-9]{1,64}").fullmatch
 FIELD_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 
 
-class ApiRequest(NamedTuple):
+class ApiRequest(msgspec.Struct, frozen=True):
     """A request as handlers see it."""
 
     method: str
@@ -33,6 +35,8 @@ class ApiRequest(NamedTuple):
     headers: Mapping[str, str]
     user: User
     body: bytes = b""
+    sees_pending_writes: bool = False
+    """Whether the client may see writes before they are durable."""
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")
@@ -46,8 +50,10 @@ class ApiRequest(NamedTuple):
         text = self.query.get(name)
         if not text:
             return None
-        if not _is_number(text) or abs(int(text)) >= 2**63:
+        if not _is_number(text):
             raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+        if abs(int(text)) >= 2**63:
+            raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": value out of range')
         return int(text)
 
 
@@ -90,7 +96,7 @@ def write_options(request: ApiRequest, verb: str) -> WriteOptions:
     errors: list[FieldError] = []
     dry_run = request.query.get("dryRun", "")
     if dry_run not in ("", "All"):
-        errors.append(not_supported(FieldPath("dryRun"), dry_run, ["All"]))
+        errors.append(not_supported(FieldPath("dryRun"), [dry_run], ["All"]))
     validation = request.query.get("fieldValidation", "") or "Warn"
     if validation not in FIELD_VALIDATIONS:
         errors.append(

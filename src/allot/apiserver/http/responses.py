@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from allot.api.base import replace
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.protobuf.envelope import MEDIA_TYPE, encode_document, has_protobuf
 from allot.apiserver.api_errors import ApiError
@@ -24,9 +25,10 @@ MAX_WARNING_LENGTH: Final = 256
 """Characters, of all warnings of an answer and, if those are too many, of each."""
 
 Header = tuple[bytes, bytes]
+NOT_CACHED: Final = b"no-cache, private"
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     """An answer that is known as a whole, or at least how it begins."""
 
     code: int
@@ -35,6 +37,7 @@ class Response(NamedTuple):
     headers: tuple[Header, ...] = ()
     more: AsyncIterator[bytes] | None = None
     """What follows the body, made while it is sent."""
+    cache_control: bytes = NOT_CACHED
 
 
 class StreamResponse(NamedTuple):
@@ -64,18 +67,18 @@ def error_response(error: ApiError) -> Response:
         headers = ((b"retry-after", str(error.details.retry_after_seconds).encode()),)
     if error.warnings:
         headers = (*headers, *warning_headers(error.warnings))
-    return json_response(error.code, error.status())._replace(headers=headers)
+    return replace(json_response(error.code, error.status()), headers=headers)
 
 
 def in_format(response: Response, format_: str, *, pretty: bool = False) -> Response:
     """The same answer as YAML, as protobuf, or as JSON for people."""
     if format_ == "yaml":
         text = to_yaml(msgspec.json.decode(response.body))
-        return response._replace(body=text, content_type="application/yaml")
+        return replace(response, body=text, content_type="application/yaml")
     if format_ == "protobuf":
         return _as_protobuf(response)
     if pretty:
-        return response._replace(body=msgspec.json.format(response.body, indent=2) + b"\n")
+        return replace(response, body=msgspec.json.format(response.body, indent=2) + b"\n")
     return response
 
 
@@ -86,7 +89,7 @@ def _as_protobuf(response: Response) -> Response:
     gvk = GroupVersionKind(group, version, document.get("kind", ""))
     if not has_protobuf(gvk):
         return response
-    return response._replace(body=encode_document(document, gvk), content_type=MEDIA_TYPE)
+    return replace(response, body=encode_document(document, gvk), content_type=MEDIA_TYPE)
 
 
 def warning_headers(warnings: Iterable[str]) -> tuple[Header, ...]:
@@ -116,7 +119,8 @@ def _escaped(text: str) -> str:
 
 def compressed(response: Response) -> Response:
     """The answer in gzip. Takes a while: call it beside the event loop."""
-    return response._replace(
+    return replace(
+        response,
         body=gzip.compress(response.body, GZIP_LEVEL, mtime=0),
         headers=(*response.headers, (b"content-encoding", b"gzip")),
     )

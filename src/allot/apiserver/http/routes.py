@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
+import msgspec
+
+from allot.api.base import replace
 from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.definition import Subresource
 from allot.apiserver.kinds.resources import Resource
@@ -15,7 +18,7 @@ MAX_REMEMBERED_PATH: Final = 256
 """How many paths of collections are remembered, and how long they may be."""
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """What a request is about. Without a name it is the whole collection."""
 
     resource: Resource
@@ -78,9 +81,9 @@ class Router:
         """An object in a collection that is remembered."""
         collection = self._collections.get(place)
         if collection is not None and name and "%" not in name:
-            resource, version, namespace, _, _ = collection
-            if resource.has_names and (namespace or not resource.namespaced):
-                return Target(resource, version, namespace, name)
+            resource = collection.resource
+            if resource.has_names and (collection.namespace or not resource.namespaced):
+                return replace(collection, name=name)
         return None
 
     def _find_part(self, place: str, name: str) -> Target | None:
@@ -88,14 +91,14 @@ class Router:
         collection, _, owner = place.rpartition("/")
         target = self._find_object(collection, owner)
         part = None if target is None else target.resource.subresource(name)
-        return None if target is None or part is None else target._replace(subresource=part)
+        return None if target is None or part is None else replace(target, subresource=part)
 
     def _remember(self, path: str, target: Target) -> None:
         if len(path) > MAX_REMEMBERED_PATH or path.endswith("/"):
             return
         if len(self._collections) >= MAX_REMEMBERED_PATHS:  # they name namespaces, existing or not
             self._collections.clear()
-        self._collections[path] = target._replace(name="")
+        self._collections[path] = replace(target, name="")
 
 
 def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:

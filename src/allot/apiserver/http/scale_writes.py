@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -12,13 +13,15 @@ from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersionKind
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.api_errors import ApiError, Details, bad_request
 from allot.apiserver.http.field_tracking import manager_of, time_text
 from allot.apiserver.http.negotiation import BodyError, patch_format
-from allot.apiserver.http.object_bodies import check_type
+from allot.apiserver.http.object_bodies import OTHER_NAMESPACE, unnamed
+from allot.apiserver.http.patch_bodies import UNFIT
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import Configuration, merged_document
+from allot.apiserver.http.type_checks import check_type, type_decoder
 from allot.apiserver.kinds.scale import scale_of
 from allot.apiserver.managed_fields.field_manager import FieldManager, UpdatedDocument
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
@@ -29,8 +32,10 @@ from allot.apiserver.managed_fields.scale_managers import (
     entries_of_scale,
 )
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
+from allot.apiserver.managed_fields.validation import go_text
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
+from allot.apiserver.registry.patches.conversions import conversion_problem
 from allot.apiserver.schemas.strictness import type_errors, unknown_fields
 from allot.apiserver.schemas.types import type_of
 
@@ -42,6 +47,8 @@ class ScaleWrites(NamedTuple):
 
     request: ApiRequest
     target: Target
+    ignored: list[str]
+    """Takes the fields of a patch that Scale does not have."""
     sent: Document | None = None
     configuration: Configuration | None = None
 
@@ -78,10 +85,54 @@ class ScaleWrites(NamedTuple):
         except BodyError as error:
             raise error.api_error() from None
         except PatchError as error:
-            raise ApiError(error.code, error.reason, error.message) from None
+            details = Details() if error.code == UNFIT else None
+            raise ApiError(error.code, error.reason, error.short_message, details) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")
-        return document_of(SCALE, msgspec.json.encode(patched), self.target.name)
+        return self._read_patched(patched)
+
+    def _shown_patch(self) -> bytes:
+        return go_text(msgspec.json.decode(self.request.body)).encode()
+
+    def _read_patched(self, patched: Document) -> Document:
+        """The patched Scale; 422 if it is none. A strategic merge patch cannot change the kind."""
+        is_strategic = patch_format(self.request.header("content-type")) == "strategic"
+        if is_strategic:
+            mismatch = type_errors(patched, SCALE)
+            if mismatch is not None:
+                raise api_errors.bad_patch(self._shown_patch(), conversion_problem(mismatch))
+            patched = patched | {"kind": SCALE.kind, "apiVersion": SCALE_VERSION}
+        body = msgspec.json.encode(patched)
+        try:
+            document = document_of(SCALE, body, self.target.name, self.ignored)
+        except ApiError as error:
+            _, _, problem = error.message.partition(f" cannot be handled as a {SCALE.kind}: ")
+            if not problem:
+                raise
+            if is_strategic:
+                raise api_errors.bad_patch(self._shown_patch(), problem) from None
+            raise api_errors.bad_patch(body, problem) from None
+        if not (document.get("metadata") or {}).get("name"):
+            raise bad_request(unnamed(self.target.name))
+        return document
+
+
+def check_place(scale: Document, workload: RawObject, target: Target, verb: str) -> None:
+    """400 if a Scale is of a workload in another namespace; 409 if a patch makes it that of another workload."""
+    metadata = scale.get("metadata") or {}
+    if metadata.get("namespace") not in (None, "", target.namespace):
+        raise bad_request(OTHER_NAMESPACE)
+    asked, found = metadata.get("uid"), workload.metadata.uid
+    if verb == "patch" and asked and asked != found:
+        kind, group = f"{target.resource.plural}/scale", target.resource.group
+        named = f"{kind}.{group}" if group else kind
+        raise ApiError(
+            409,
+            "Conflict",
+            f'Operation cannot be fulfilled on {named} "{target.name}": Precondition failed: '
+            f"UID in precondition: {asked}, UID in object meta: {found}",
+            Details(target.name, group, kind),
+        )
 
 
 def _entries_of_scale(parent: list[dict[str, Any]], path: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -117,13 +168,13 @@ def _field_manager() -> FieldManager:
 
 
 def document_of(
-    kind: GroupVersionKind, body: bytes, name: str, *, strict: bool = False
+    kind: GroupVersionKind, body: bytes, name: str, issues: list[str] | None = None
 ) -> dict[str, Any]:
     """The JSON values in `body`; 400 if they are not of this kind, or have another name.
 
-    If `strict`, also for unknown fields.
+    Unknown fields are added to `issues`.
     """
-    check_type(body, kind)
+    check_type(body, _OTHER_VERSIONS.get(_type_in(body), kind))
     try:
         document = dict(RawObject.from_json(body).data)
     except DecodeError as error:
@@ -131,12 +182,25 @@ def document_of(
     problem = type_errors(document, kind)
     if problem is not None:
         raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
-    issues = unknown_fields(body, kind) if strict else []
-    if issues:
-        raise api_errors.strict_decoding(kind.kind, kind.version, issues)
+    if issues is not None:
+        issues += map(str, unknown_fields(body, kind))
     found = (document.get("metadata") or {}).get("name")
     if name and found and found != name:
         raise bad_request(
             f"the name of the object ({found}) does not match the name on the URL ({name})"
         )
     return document
+
+
+_OTHER_VERSIONS: Final[Mapping[tuple[str | None, str | None], GroupVersionKind]] = {
+    ("policy/v1beta1", "Eviction"): GroupVersionKind("policy", "v1beta1", "Eviction")
+}
+"""Versions that are read like the current one."""
+
+
+def _type_in(body: bytes) -> tuple[str | None, str | None]:
+    try:
+        found = type_decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, None
+    return found.api_version, found.kind

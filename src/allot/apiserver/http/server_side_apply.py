@@ -33,6 +33,7 @@ from allot.apiserver.managed_fields.field_manager import (
 )
 from allot.apiserver.managed_fields.updater import ApplyConflictError, Document
 from allot.apiserver.managed_fields.value_types import STRING, ListType, MapType, ValueType
+from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.watch_cache.codecs import codec_for
 
 MAX_TRIES: Final = 5
@@ -134,6 +135,7 @@ def _decoded(merged: Merged, configuration: Configuration, target: Target, now: 
     body = msgspec.json.encode(merged.document)
     if b"null" in body:
         body = msgspec.json.encode(_with_zeroes(type_, merged.document))
+    release_interpreter(len(body))
     try:
         return codec.decode(body, target.version, now)
     except DecodeError as error:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from allot.api.base import replace
 from allot.api.core import Pod
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.raw import RawObject
@@ -18,7 +19,7 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
-from allot.apiserver.http.object_bodies import OTHER_NAMESPACE
+from allot.apiserver.http.object_bodies import OTHER_NAMESPACE, unnamed
 from allot.apiserver.http.patch_bodies import is_apply_patch
 from allot.apiserver.http.pod_logs import NO_KUBELET, NO_PROCESSES, no_connection
 from allot.apiserver.http.requests import (
@@ -29,9 +30,9 @@ from allot.apiserver.http.requests import (
 )
 from allot.apiserver.http.responses import Response, json_response, warning_headers
 from allot.apiserver.http.routes import Target
-from allot.apiserver.http.scale_writes import ScaleWrites, document_of
+from allot.apiserver.http.scale_writes import ScaleWrites, check_place, document_of
 from allot.apiserver.http.writing import WriteHandlers
-from allot.apiserver.kinds.definition import BINDING
+from allot.apiserver.kinds.definition import BINDING, EVICTION
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,
@@ -59,6 +60,7 @@ from allot.apiserver.registry.write_pipeline import (
 from allot.apiserver.registry.write_results import Written
 from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.validation.fields import FieldPath, invalid
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
@@ -78,6 +80,36 @@ def proxied_name(given: str) -> str | None:
         case [name] | [name, _] | ["" | "http" | "https", name, _] if name:
             return name
     return None
+
+
+def _asked_deletion(
+    eviction: dict[str, Any], target: Target, options: WriteOptions
+) -> DeleteOptions:
+    """The options in an Eviction of the pod that the URL names."""
+    metadata = eviction.get("metadata") or {}
+    if metadata.get("namespace") not in (None, "", target.namespace):
+        raise bad_request(OTHER_NAMESPACE)
+    if metadata.get("name") != target.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    written = eviction.get("deleteOptions") or {}
+    try:
+        asked = msgspec.convert(written, DeleteOptions)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"the delete options cannot be read: {error}") from None
+    if options.dry_run and asked.dry_run not in ((), ("All",)):
+        shown = " ".join(asked.dry_run)
+        message = f"Non-matching dry-run options in request and content: [All] and [{shown}]"
+        raise api_errors.unclassified(message)
+    if written.get(_IGNORE_ERRORS):
+        path = FieldPath("deleteOptions") / _IGNORE_ERRORS
+        rule = "can not be set for pod eviction, try after removing the option"
+        raise api_errors.invalid("policy", "Eviction", target.name, [invalid(path, True, rule)])
+    check_options(asked)
+    return asked
+
+
+NOT_FOUND: Final = 404
+_IGNORE_ERRORS: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class Subresources:
@@ -140,16 +172,17 @@ class Subresources:
         """A Binding in the collection of bindings: its name is that of the pod."""
         options = write_options(request, "create")
         gvk = target.resource.gvk(target.version)
-        document = await self.document(request, gvk)
+        document, ignored = await self.document(request, gvk)
         metadata = document.get("metadata") or {}
         if not metadata.get("name"):
             raise bad_request("Name parameter required.")
-        named = target._replace(name=metadata["name"])
+        named = replace(target, name=metadata["name"])
         if await self._caches.namespace(target.namespace) is None:
             raise api_errors.not_found(self._caches.namespaces, target.namespace)
         placed = document | {"metadata": {"namespace": target.namespace, **metadata}}
         binding, warnings = await self._admit(request, named, options, placed)
-        pod = named._replace(resource=self._pods, subresource=BINDING)
+        warnings = (*ignored, *warnings)
+        pod = replace(named, resource=self._pods, subresource=BINDING)
         return await self._bound(request, pod, options, binding, warnings)
 
     async def _bind(self, request: ApiRequest, target: Target) -> Response:
@@ -172,37 +205,44 @@ class Subresources:
             raise bad_request("name in URL does not match name in Binding object")
         errors = list(validate_binding(binding))
         if errors:
-            raise api_errors.invalid("", "Binding", target.name, errors)
+            listed = ", ".join(map(str, errors))
+            raise api_errors.unclassified(f"[{listed}]" if len(errors) > 1 else listed)
 
         def bound_pod(pod: Pod, write: WriteRequest) -> Pod:
-            bound = bind(pod, binding, write.now)
+            bound = bind(pod, binding, write.now, dry_run=options.dry_run)
             if isinstance(bound, BindingRefused):
-                name = f"{target.name}"
-                raise ApiError(
-                    409,
-                    "Conflict",
-                    f'Operation cannot be fulfilled on pods/binding "{name}": {bound.message}',
-                    Details(name, "", "pods/binding"),
-                )
+                kind, name = bound.kind, target.name
+                message = f'Operation cannot be fulfilled on {kind} "{name}": {bound.message}'
+                raise ApiError(409, "Conflict", message, Details(name, "", kind))
             return bound
 
-        await self._writes.apply(request, target, Update(bound_pod, accept), "create", options)
+        update = Update(bound_pod, accept)
+        try:
+            await self._writes.apply(request, target, update, "create", options)
+        except ApiError as error:
+            await self._explain_missing(error, target)
+            raise
         response = json_response(201, {**SUCCESS, "code": 201})
-        return response._replace(headers=warning_headers(warnings))
+        return replace(response, headers=warning_headers(warnings))
+
+    async def _explain_missing(self, error: ApiError, target: Target) -> None:
+        """A part is created in the namespace of its object: 404 about that if it is missing."""
+        if error.code == NOT_FOUND and await self._caches.namespace(target.namespace) is None:
+            raise api_errors.not_found(self._caches.namespaces, target.namespace) from error
 
     # --- eviction ---
 
     async def _evict(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
         eviction, warnings = await self._admitted(request, target, options)
-        try:
-            asked = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
-        except msgspec.ValidationError as error:
-            raise bad_request(f"the delete options cannot be read: {error}") from None
-        check_options(asked)
+        asked = _asked_deletion(eviction, target, options)
         dry_run = options.dry_run or bool(asked.dry_run)
         key = ObjectKey(target.namespace, target.name)
-        stored = await self._reader.get(target.resource, key, "")
+        try:
+            stored = await self._reader.get(target.resource, key, "")
+        except ApiError as error:
+            await self._explain_missing(error, target)
+            raise
         pod: Pod = stored.object
         check_preconditions(asked, pod.metadata, target.resource)
         granted = await self._decision(pod)
@@ -224,7 +264,7 @@ class Subresources:
         info = self._writes.request_info(request, target, "delete", quietly)
         await self._objects.delete(target.resource, key, asked, info)
         response = json_response(201, {**SUCCESS, "code": 201})
-        return response._replace(headers=warning_headers(warnings))
+        return replace(response, headers=warning_headers(warnings))
 
     async def _decision(self, pod: Pod) -> EvictionGranted:
         cache = self._caches.of(self._budgets)
@@ -239,7 +279,9 @@ class Subresources:
                 decision.code,
                 decision.reason,
                 decision.message,
-                Details(causes=causes, retry_after_seconds=decision.retry_after_seconds),
+                Details(causes=causes, retry_after_seconds=decision.retry_after_seconds)
+                if decision.reason
+                else None,
             )
         return decision
 
@@ -263,7 +305,10 @@ class Subresources:
             stored = await self._reader.get(target.resource, key, "")
             return json_response(200, scale_of(stored.object, paths))
         options = write_options(request, verb)
-        sent = await self._document(request, target) if verb == "update" else None
+        ignored: list[str] = []
+        sent = None
+        if verb == "update":
+            sent, ignored = await self._document(request, target)
         configuration = None
         if verb == "patch":
             is_apply = is_apply_patch(request)
@@ -271,21 +316,23 @@ class Subresources:
             if is_apply:
                 configuration, _ = await self._writes.read_configuration(request, options)
         if sent is not None and not (sent.get("metadata") or {}).get("name"):
-            raise bad_request("name must be provided")
-        writes = ScaleWrites(request, target, sent, configuration)
+            raise bad_request(unnamed(target.name))
+        writes = ScaleWrites(request, target, ignored, sent, configuration)
 
         def scaled(workload: RawObject, write: WriteRequest) -> tuple[RawObject, Managers]:
             scale, entries = writes.written(workload, write.now)
             # The numbers of custom resources are validated with the rest of them.
             errors = list(validate_scale(scale)) if paths is None else []
             if errors:
-                resource = target.resource
-                raise api_errors.invalid(resource.group, resource.kind, target.name, errors)
+                raise api_errors.invalid("autoscaling", "Scale", target.name, errors)
+            check_place(scale, workload, target, verb)
             return with_scale(workload, scale, paths), tuple(entries)
 
         update = with_managers_of(scaled, pipeline_for(target.resource).update, target)
         written = await self._writes.apply(request, target, update, verb, options)
-        return json_response(200, scale_of(written.stored.object, paths))
+        response = json_response(200, scale_of(written.stored.object, paths))
+        shown = () if options.field_validation == "Ignore" else tuple(dict.fromkeys(ignored))
+        return replace(response, headers=warning_headers(shown))
 
     # --- token ---
 
@@ -298,7 +345,7 @@ class Subresources:
         if options.dry_run:
             issued.document["status"].pop("token", None)
         headers = warning_headers([*issued.warnings, *warnings])
-        return json_response(201, issued.document)._replace(headers=headers)
+        return replace(json_response(201, issued.document), headers=headers)
 
     # --- finalize ---
 
@@ -318,8 +365,9 @@ class Subresources:
         self, request: ApiRequest, target: Target, options: WriteOptions
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body after policies and webhooks, and their warnings."""
-        document = await self._document(request, target)
-        return await self._admit(request, target, options, document)
+        document, ignored = await self._document(request, target)
+        admitted, warnings = await self._admit(request, target, options, document)
+        return admitted, (*ignored, *warnings)
 
     async def _admit(
         self, request: ApiRequest, target: Target, options: WriteOptions, document: dict[str, Any]
@@ -329,20 +377,28 @@ class Subresources:
             target.resource, target.namespace, target.name, document, info
         )
 
-    async def _document(self, request: ApiRequest, target: Target) -> dict[str, Any]:
-        """The body as JSON values, of the kind that belongs here."""
-        assert target.subresource is not None
-        assert target.subresource.kind is not None
-        name = "" if target.subresource is BINDING else target.name  # checked with the rest of it
-        return await self.document(request, target.subresource.kind, name)
+    async def _document(
+        self, request: ApiRequest, target: Target
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The body as JSON values, of the kind that belongs here, and warnings."""
+        part = target.subresource
+        assert part is not None
+        assert part.kind is not None
+        name = "" if part in (BINDING, EVICTION) else target.name  # checked with the rest of it
+        return await self.document(request, part.kind, name)
 
     async def document(
         self, request: ApiRequest, kind: GroupVersionKind, name: str = ""
-    ) -> dict[str, Any]:
-        """The body as JSON values; 400 if it is of another kind, has another name, or unknown fields if that matters."""
-        strict = request.query.get("fieldValidation") == "Strict"
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The body as JSON values, and unknown fields, if they are not to be ignored.
+
+        400 if it is of another kind, has another name, or unknown fields if that matters.
+        """
+        validation = request.query.get("fieldValidation")
         body = (await self._writes.read_body(request, kind)).json
-        document = await self._workers.run(
-            len(body), lambda: document_of(kind, body, name, strict=strict)
-        )
-        return document | _type_of(kind)
+        issues: list[str] = []
+        found = None if validation == "Ignore" else issues
+        document = await self._workers.run(len(body), lambda: document_of(kind, body, name, found))
+        if issues and validation == "Strict":
+            raise api_errors.strict_decoding(kind.kind, kind.version, issues)
+        return document | _type_of(kind), issues

@@ -17,11 +17,12 @@ from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http.rendering import Renderer
 from allot.apiserver.http.requests import ApiRequest, options_error
-from allot.apiserver.pacing import Pacer
+from allot.apiserver.pacing import Pacer, Priority, begin_work
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.reading import Reader, revision_of
 from allot.apiserver.registry.selection import Selection
-from allot.apiserver.watch_cache.cache import ObjectChange, ResourceCache
+from allot.apiserver.watch_cache.cache import ResourceCache
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Change, SlowWatcherError, Store, StoreUnavailableError
@@ -106,6 +107,8 @@ class Watcher:
         self._wake = asyncio.Event()
         self._is_due = False
         """Whether it is time for a bookmark, or for the end."""
+        self.is_paced = False
+        """Whether it is one of many, which share iterations of the event loop with all requests."""
         self._stopped = False
         self._converting: asyncio.Task[Any] | None = None
         self._position = 0
@@ -122,9 +125,9 @@ class Watcher:
         """Wait until the cache can serve this watch; raises what is better said before the stream."""
         version = self._options.resource_version
         await reader.at_least(self._cache, version)
-        self._seen = self._cache.revision
+        self._seen = self._cache.shown_revision
         if not self._options.starts_with_objects and version:
-            self._seen = int(version) or self._cache.revision
+            self._seen = int(version) or self._cache.shown_revision
         self._epoch = self._cache.epoch
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -136,7 +139,7 @@ class Watcher:
             if self._options.starts_with_objects:
                 # Nothing is awaited between taking the objects and noting the revision they show.
                 objects = self._cache.select(self._selection.prefix)
-                self._seen = self._cache.revision
+                self._seen = self._cache.shown_revision
                 async for chunk in self._initial(objects):
                     yield chunk
             if self._seen < self._cache.window_start:
@@ -202,6 +205,8 @@ class Watcher:
                 changes = self._next_changes()
                 if changes and self._converter is not None:
                     changes = await self._shown(changes)
+                if changes and self.is_paced:
+                    await begin_work(Priority.PAUSED)  # a change wakes all watches
                 if len(changes) == 1:  # mostly
                     line = self._line(changes[0])
                     if line:
@@ -216,7 +221,7 @@ class Watcher:
                 if self._is_due and not changes:
                     alarm = self._set_alarm(loop)
                     if self._options.bookmarks and await self._is_caught_up():
-                        yield self._renderer.bookmark(self._cache.revision)
+                        yield self._renderer.bookmark(self._cache.shown_revision)
         finally:
             alarm.cancel()
 
@@ -295,7 +300,7 @@ class Watcher:
 
 
 async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """Lines in pieces that are worth sending, with rests while they are made."""
+    """Lines in pieces that are worth sending, with pauses while they are made."""
     pacer = Pacer()
     parts: list[bytes] = []
     size = 0
@@ -307,7 +312,7 @@ async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
             yield b"".join(parts)
             parts, size = [], 0
         if pacer.is_due:
-            await pacer.rest()
+            await pacer.pause()
     if parts:
         yield b"".join(parts)
 

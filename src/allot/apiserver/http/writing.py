@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from allot.api.base import replace
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.managed_fields import without_managed_fields
 from allot.apiserver import api_errors
@@ -27,8 +28,6 @@ from allot.apiserver.http.object_bodies import (
     ReadBody,
     in_place,
     json_body,
-    reading_size,
-    work_size,
 )
 from allot.apiserver.http.patch_bodies import Patch
 from allot.apiserver.http.request_attributes import target_attributes
@@ -41,6 +40,7 @@ from allot.apiserver.http.requests import (
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_APPLY_TRIES
 from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_object
+from allot.apiserver.http.work_sizes import converting_size, reading_size, work_size
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.deletion import DeleteOptions
@@ -110,7 +110,7 @@ class WriteHandlers:
 
     def _status_of(self, target: Target, request: ApiRequest) -> Target:
         """The status of an object; 403 unless the user may update it, 404 if the kind has none."""
-        status = target._replace(subresource=target.resource.subresource("status"))
+        status = replace(target, subresource=target.resource.subresource("status"))
         if status.subresource is None:
             raise api_errors.not_found(target.resource, target.name)
         require(self._authorizer, request.user, target_attributes(request, status, "update"))
@@ -182,7 +182,7 @@ class WriteHandlers:
         )
         placed = in_place(new, target, verb="patch")
         written = await self._objects.create(resource, target.namespace, placed, info, managers)
-        return written._replace(created=True)
+        return replace(written, created=True)
 
     async def read_configuration(
         self, request: ApiRequest, options: WriteOptions
@@ -245,16 +245,16 @@ class WriteHandlers:
             return authorizer.authorize(user, attributes).allowed
 
         caller = Caller(user.name, user.extra, may, user.groups, user.uid)
-        size = work_size(request, target)
+        size = work_size(request, target, verb)
         part = target.subresource.name if target.subresource else ""
-        query = request.query
-        return RequestInfo(caller, target.version, verb, options.dry_run, size, part, query)
+        query, early = request.query, request.sees_pending_writes
+        return RequestInfo(caller, target.version, verb, options.dry_run, size, part, query, early)
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
         """The object in the body of a request, in the place that the URL names."""
-        size = max(work_size(request, target), reading_size(request))
+        size = reading_size(request, target)
         if size <= LARGE:
             return self._bodies.read(request, target, options, verb)
         return await self._workers.run(
@@ -265,7 +265,9 @@ class WriteHandlers:
         self, request: ApiRequest, expected: GroupVersionKind | None = None
     ) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
-        return await self._workers.run(reading_size(request), lambda: json_body(request, expected))
+        return await self._workers.run(
+            converting_size(request), lambda: json_body(request, expected)
+        )
 
 
 def _pipeline_step(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -32,12 +32,11 @@ def _service_row(service: RawObject, age: Age) -> list[Cell]:
 
 
 def _availability(service: RawObject) -> str:
-    for condition in service.get("status", "conditions", default=[]):
-        if condition.get("type") == "Available":
-            status = condition.get("status", "")
-            reason = condition.get("reason", "")
-            return status if status == "True" or not reason else f"{status} ({reason})"
-    return "Unknown"
+    condition = service.condition("Available")
+    if condition is None:
+        return "Unknown"
+    status, reason = str(condition.get("status", "")), condition.get("reason", "")
+    return status if status == "True" or not reason else f"{status} ({reason})"
 
 
 DEFINITION: Final = KindDefinition(
@@ -48,5 +47,6 @@ DEFINITION: Final = KindDefinition(
     defaults=api_service_defaults,
     table=Table((NAME, Column("Service"), Column("Available"), AGE), _service_row),
     subresources=(STATUS,),
+    plain_tables=("status",),
     without_effect="requests are not passed on to extension API servers",
 )

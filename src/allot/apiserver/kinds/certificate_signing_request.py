@@ -112,6 +112,7 @@ DEFINITION: Final = KindDefinition(
         _request_row,
     ),
     subresources=(APPROVAL, STATUS),
+    plain_tables=("approval",),
     selectable_fields={"spec.signerName": "spec.signerName"},
     without_effect="approved requests are not signed",
 )

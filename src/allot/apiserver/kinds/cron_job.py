@@ -66,6 +66,10 @@ def _cron_job_row(cron_job: RawObject, age: Age) -> list[Cell]:
     ]
 
 
+LOCAL: Final = "Local"
+"""What Go calls the time zone of the machine."""
+
+
 def _validate(cron_job: RawObject) -> Iterator[FieldError]:
     yield from workloads.validate_cron_job(cron_job)
     zone = cron_job.get("spec", "timeZone")
@@ -78,13 +82,14 @@ def _validate_time_zone(zone: str) -> Iterator[FieldError]:
     path = FieldPath("spec") / "timeZone"
     if not zone:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
-    elif zone.lower() == "local":
+        return
+    if zone.lower() == LOCAL.lower():
         yield invalid(
             path,
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         )
-    else:
+    if zone != LOCAL:
         try:
             ZoneInfo(zone)
         except (KeyError, ValueError, OSError):

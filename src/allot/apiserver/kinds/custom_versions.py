@@ -85,11 +85,6 @@ class CustomVersion:
     def status_schema(self) -> Schema | None:
         return self.schema.properties.get("status")
 
-    @cached_property
-    def status_rules(self) -> RuleSet | None:
-        schema = self.status_schema
-        return RuleSet(schema) if schema is not None and schema.has_rules_below else None
-
     @property
     def deprecation(self) -> str:
         """The warning for clients of a deprecated version; empty if it is not deprecated."""

@@ -103,3 +103,5 @@ class KindDefinition(NamedTuple):
     """Fields of a version that OpenAPI does not show, as `Type.field`."""
     without_effect: str = ""
     """What is missing for objects of the kind to have an effect; clients are warned about it."""
+    plain_tables: tuple[str, ...] = ()
+    """Subresources of which `kubectl get` shows name and age only."""

@@ -78,5 +78,6 @@ DEFINITION: Final = KindDefinition(
         (NAME, Column("Key"), Column("Value"), Column("Effect"), Column("TimeAdded"), AGE), _row
     ),
     subresources=(STATUS,),
+    plain_tables=("status",),
     returns_deleted_in=("v1beta2", "v1alpha3"),
 )

@@ -10,7 +10,7 @@ from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.api.selectors import selects_labels
 from allot.api.times import written_time
-from allot.apiserver.kinds.pod_conditions import is_ready, with_condition
+from allot.apiserver.kinds.pod_conditions import with_condition
 
 MAX_DISRUPTED_PODS: Final = 2000
 BUDGET_CAUSE: Final = "DisruptionBudget"
@@ -24,7 +24,7 @@ SEVERAL_BUDGETS: Final = (
 class EvictionGranted(NamedTuple):
     """The pod may be deleted, after the status of `budget` was written, if there is one.
 
-    `only_this_version`: the decision rests on the state the pod was seen in.
+    `only_this_version`: the decision depends on the state the pod was seen in.
     """
 
     budget: RawObject | None = None
@@ -54,7 +54,7 @@ def decide_eviction(
         case []:
             return EvictionGranted()
         case [budget]:
-            if not is_ready(pod) and _lets_unready_pods_go(budget):
+            if not pod.has_condition("Ready") and _lets_unready_pods_go(budget):
                 return EvictionGranted(only_this_version=True)
             return _spend(budget, pod, now)
     return EvictionRefused(500, "", SEVERAL_BUDGETS)

@@ -43,9 +43,8 @@ def _matching_order(schema: RawObject) -> tuple[int, str]:
 
 
 def _dangling(schema: RawObject) -> str:
-    conditions = schema.get("status", "conditions", default=[])
-    found = (c.get("status", "") for c in conditions if c.get("type") == "Dangling")
-    return next(found, "?")
+    found = schema.condition("Dangling")
+    return "?" if found is None else str(found.get("status", ""))
 
 
 DEFINITION: Final = KindDefinition(

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, change, fill, part
+from allot.apiserver.defaults.filling import Data, always_written, change, fill, part
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table
@@ -28,7 +28,11 @@ _SCALE_DOWN: Final = {"selectPolicy": "Max", "policies": [_DOUBLE]}
 
 
 def autoscaler_defaults(autoscaler: Data) -> Data:
-    return change(autoscaler, "spec", _spec_defaults)
+    return change(change(autoscaler, "spec", _spec_defaults), "status", _status_defaults)
+
+
+def _status_defaults(status: Data) -> Data:
+    return always_written(status, "currentMetrics")
 
 
 def _spec_defaults(spec: Data) -> Data:

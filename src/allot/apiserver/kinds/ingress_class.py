@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -22,6 +23,21 @@ def ingress_class_defaults(ingress_class: Data) -> Data:
     )
 
 
+IS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
+
+
+def is_default(ingress_class: RawObject) -> bool:
+    return ingress_class.metadata.annotations.get(IS_DEFAULT) == "true"
+
+
+def newest_default(classes: Iterable[RawObject]) -> RawObject | None:
+    """The default class; the newest one if there are several, and the first by name of those."""
+    defaults = sorted(filter(is_default, classes), key=lambda found: found.metadata.name)
+    created = [found.metadata.creation_timestamp for found in defaults]
+    newest = max((time for time in created if time is not None), default=None)
+    return next((found for found in defaults if found.metadata.creation_timestamp == newest), None)
+
+
 def _ingress_class_row(ingress_class: RawObject, age: Age) -> list[Cell]:
     parameters = ingress_class.get("spec", "parameters")
     shown = NONE
@@ -31,7 +47,7 @@ def _ingress_class_row(ingress_class: RawObject, age: Age) -> list[Cell]:
         shown = f"{kind}.{group}/" if group else f"{kind}/"
         shown += parameters.get("name", "")
     return [
-        ingress_class.metadata.name,
+        ingress_class.metadata.name + (" (default)" if is_default(ingress_class) else ""),
         text_at(ingress_class, "spec", "controller"),
         shown,
         age_of(ingress_class, age),

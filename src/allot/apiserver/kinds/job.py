@@ -14,7 +14,7 @@ from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
-from allot.apiserver.printers.words import count_at, has_condition, selector_of, template_of
+from allot.apiserver.printers.words import count_at, selector_of, template_of
 from allot.validation import workloads
 from allot.validation.pod_warnings import template_warnings
 
@@ -104,12 +104,12 @@ def _job_row(job: RawObject, age: Age) -> list[Cell]:
 
 def _job_status(job: RawObject) -> str:
     for word, condition in (("Complete", "Complete"), ("Failed", "Failed")):
-        if has_condition(job, condition):
+        if job.has_condition(condition):
             return word
     if job.metadata.deletion_timestamp is not None:
         return "Terminating"
     for condition in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
-        if has_condition(job, condition):
+        if job.has_condition(condition):
             return condition
     return "Running"
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, always_written, change_each, make
+from allot.apiserver.defaults.pods import with_addresses
 from allot.apiserver.kinds.definition import NODE_PROXY, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, UNKNOWN, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import joined, or_none
-from allot.validation import core_objects
+from allot.validation.fields import FieldError
+from allot.validation.nodes import validate_node, validate_node_update
 
 # Clients insist on finding these in a node's system information.
 _NODE_INFO: Final = dict.fromkeys(
@@ -26,7 +28,16 @@ _NODE_INFO: Final = dict.fromkeys(
 
 
 def node_defaults(node: Data) -> Data:
+    node = make(node, "spec", _node_spec_defaults)
     return make(node, "status", _node_status_defaults)
+
+
+def _node_spec_defaults(spec: Data) -> Data:
+    """Dynamic kubelet configuration is no longer part of Kubernetes."""
+    spec = with_addresses(spec, "podCIDR", "podCIDRs", key="")
+    if "configSource" not in spec:
+        return spec
+    return {name: value for name, value in spec.items() if name != "configSource"}
 
 
 def _node_status_defaults(status: Data) -> Data:
@@ -35,12 +46,41 @@ def _node_status_defaults(status: Data) -> Data:
         status = status | {"allocatable": status["capacity"]}
     if not isinstance(status.get("daemonEndpoints"), dict):
         status = status | {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}}
+    if "config" in status:
+        status = {name: value for name, value in status.items() if name != "config"}
     status = make(status, "nodeInfo", _node_info_defaults)
+    for name, zeros in _ZEROS.items():
+        status = change_each(status, name, partial(_with_zeros, zeros))
+    status = change_each(status, "images", _image_defaults)
     return change_each(status, "conditions", _condition_defaults)
 
 
+_ZEROS: Final = {
+    "addresses": {"type": "", "address": ""},
+    "volumesAttached": {"name": "", "devicePath": ""},
+    "runtimeHandlers": {"name": ""},
+}
+"""Fields that are written even if they are empty."""
+
+
+def _with_zeros(zeros: Data, item: Data) -> Data:
+    return item if item.keys() >= zeros.keys() else zeros | item
+
+
+def _image_defaults(image: Data) -> Data:
+    image = image if image.get("names") else image | {"names": None}
+    if image.get("sizeBytes") == 0:
+        image = {name: value for name, value in image.items() if name != "sizeBytes"}
+    return image
+
+
 def _condition_defaults(condition: Data) -> Data:
+    if not condition.keys() >= _CONDITION.keys():
+        condition = _CONDITION | condition
     return always_written(condition, "lastHeartbeatTime", "lastTransitionTime")
+
+
+_CONDITION: Final = {"type": "", "status": ""}
 
 
 def _node_info_defaults(info: Data) -> Data:
@@ -105,15 +145,35 @@ def _address(node: RawObject, type_: str) -> str:
     return or_none(next(found, ""))
 
 
+def _warnings(node: RawObject) -> list[str]:
+    if not node.get("spec", "externalID"):
+        return []
+    return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]
+
+
 class NodeStrategy(RawStrategy):
     """Nodes register with their status."""
 
     def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
         return new
 
+    def validate_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        """Some rules of new nodes do not hold for their updates."""
+        yield from self._validate_metadata_update(new, old)
+        yield from validate_node_update(new, old)
+
+    def validate_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from self.validate_update(new, old, request)
+
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(NodeStrategy, KindRules(validate=core_objects.validate_node, status={})),
+    strategy=partial(
+        NodeStrategy, KindRules(validate=validate_node, status={}, warnings=_warnings)
+    ),
     defaults=node_defaults,
     table=Table(
         (

@@ -26,7 +26,11 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.known_results import KnownResults
 from allot.apiserver.printers.pods import PODS
+from allot.validation.containers import validate_images
 from allot.validation.fields import FieldError, FieldPath
+from allot.validation.metadata import validate_metadata_update
+from allot.validation.parts import Part
+from allot.validation.pod import validate_pod
 from allot.validation.pod_basics import validate_pod_basics
 from allot.validation.pod_warnings import pod_warnings
 
@@ -67,14 +71,23 @@ class PodStrategy(RawStrategy):
     def validate_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
-        match request.subresource:
-            case EPHEMERAL_CONTAINERS.name:
-                yield from pod_parts.validate_ephemeral_containers(_pod(new), _pod(old))
-            case RESIZE.name:
-                yield from _validate_basics(new)
-                yield from pod_parts.validate_resize(_pod(new), _pod(old))
-            case _:
-                yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
+        part = request.subresource
+        if part not in (EPHEMERAL_CONTAINERS.name, RESIZE.name):
+            yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
+            return
+        refused = pod_parts.refused_part(_pod(old), part)
+        if refused is not None:
+            yield refused
+            return
+        yield from validate_metadata_update(new.metadata, old.metadata)
+        yield from validate_pod(pod_strategy.parts_of(_pod(new)))
+        yield from _validate_basics(new)
+        rule = (
+            pod_parts.validate_resize
+            if part == RESIZE.name
+            else pod_parts.validate_ephemeral_containers
+        )
+        yield from rule(_pod(new), _pod(old))
 
 
 def _pod(obj: RawObject) -> Pod:
@@ -86,7 +99,12 @@ _valid_specs: Final = KnownValid()
 
 def _validate_basics(new: RawObject) -> Iterator[FieldError]:
     spec = new.get("spec", default={})
-    return _valid_specs.errors(spec, lambda: validate_pod_basics(spec, FieldPath("spec")))
+    return _valid_specs.errors(spec, lambda: _spec_errors(spec, FieldPath("spec")))
+
+
+def _spec_errors(spec: Part, path: FieldPath) -> Iterator[FieldError]:
+    yield from validate_pod_basics(spec, path)
+    yield from validate_images(spec, path)
 
 
 _known_warnings: Final = KnownResults[list[str]]()
@@ -108,6 +126,7 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED, warnings=_warnings)),
     defaults=pod_defaults,
     table=PODS,
+    plain_tables=("ephemeralcontainers",),
     subresources=(
         *CONNECTIONS,
         BINDING,

@@ -26,10 +26,3 @@ def with_condition(pod: Pod, condition: dict[str, Any], now: datetime) -> Pod:
     else:
         conditions.append(stamped)
     return pod.with_value(conditions, "status", "conditions")
-
-
-def is_ready(pod: Pod) -> bool:
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in pod.get("status", "conditions", default=[])
-    )

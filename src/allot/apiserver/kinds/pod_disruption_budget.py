@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -10,10 +11,12 @@ from allot.apiserver.defaults.filling import Data
 from allot.apiserver.defaults.workloads import with_counters
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, number
 from allot.apiserver.printers.words import count_at
 from allot.validation import workloads
 from allot.validation.core_names import path_segment_problems
+from allot.validation.fields import FieldError
 
 
 def budget_defaults(budget: Data) -> Data:
@@ -38,9 +41,19 @@ _COUNTERS: Final = {
 }
 
 
+class BudgetStrategy(RawStrategy):
+    """Budgets: the counts in their status are validated, too."""
+
+    def validate_status_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from super().validate_status_update(new, old, request)
+        yield from workloads.validate_budget_status(new)
+
+
 DEFINITION: Final = KindDefinition(
     strategy=partial(
-        RawStrategy,
+        BudgetStrategy,
         KindRules(
             name_problems=path_segment_problems,
             validate=workloads.validate_budget,

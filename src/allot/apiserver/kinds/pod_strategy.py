@@ -10,14 +10,22 @@ import msgspec
 
 from allot import features
 from allot.api.base import replace
-from allot.api.core import Container, Pod, PodParts
+from allot.api.core import Container, Pod, PodParts, ResourceRequirements
 from allot.api.decoding import from_value
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
+from allot.validation.pod_annotations import (
+    APP_ARMOR,
+    annotated_profile,
+    validate_pod_annotation_update,
+    validate_pod_annotations,
+)
 from allot.validation.pod_status import validate_pod_status
+from allot.validation.pod_status_basics import validate_pod_status_update
+from allot.validation.pod_volumes import validate_token_volumes
 
 MAY_NOT_CHANGE: Final = (
     "pod updates may not change fields other than "
@@ -49,10 +57,29 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     )
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
+    pod = _with_annotated_profiles(pod)
     status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
     if pod.get("spec", "schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
+
+
+def _with_annotated_profiles(pod: Pod) -> Pod:
+    """The AppArmor profiles that older clients write in annotations are also in the fields for them."""
+    annotations = pod.metadata.annotations
+    if not any(name.startswith(APP_ARMOR) for name in annotations):
+        return pod
+    whole = pod.get("spec", "securityContext", "appArmorProfile")
+    for field in ("containers", "initContainers"):
+        containers = [dict(container) for container in pod.get("spec", field, default=[])]
+        for container in containers:
+            profile = annotated_profile(annotations.get(f"{APP_ARMOR}{container.get('name')}", ""))
+            context = container.get("securityContext") or {}
+            if profile and profile != whole and not context.get("appArmorProfile"):
+                container["securityContext"] = context | {"appArmorProfile": profile}
+        if containers:
+            pod = pod.with_value(containers, "spec", field)
+    return pod
 
 
 # No scheduler looks at a gated pod, so that it would never say why it waits.
@@ -68,6 +95,9 @@ _SCHEDULING_GATED: Final = {
 
 def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
     errors = list(validate_pod(parts_of(pod)))
+    spec = pod.get("spec", default={})
+    errors += validate_pod_annotations(pod.metadata.annotations, spec)
+    errors += validate_token_volumes(spec, FieldPath("spec") / "volumes")
     if pod.get("spec", "ephemeralContainers"):
         errors.append(
             forbidden(FieldPath("spec") / "ephemeralContainers", "cannot be set on create")
@@ -77,12 +107,28 @@ def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
 
 def quality_of_service(pod: Pod) -> str:
     """Guaranteed, Burstable or BestEffort, by the cpu and memory of all containers."""
+    whole = pod.spec.resources
+    if whole is not None and (whole.requests or whole.limits):
+        return _quality_of_whole(whole)
     containers = all_containers(pod.spec)
     if all(_asks_for_nothing(container) for container in containers):
         return "BestEffort"
     if all(_is_guaranteed(container) for container in containers):
         return "Guaranteed"
     return "Burstable"
+
+
+def _quality_of_whole(resources: ResourceRequirements) -> str:
+    """Of a pod that has resources of its own."""
+    if not any(
+        amounts.get(name) for amounts in (resources.requests, resources.limits) for name in _COUNTED
+    ):
+        return "BestEffort"
+    limits, requests = resources.limits, resources.requests
+    is_guaranteed = all(
+        limits.get(name) and requests.get(name) == limits[name] for name in _COUNTED
+    )
+    return "Guaranteed" if is_guaranteed else "Burstable"
 
 
 def _asks_for_nothing(container: Container) -> bool:
@@ -138,6 +184,7 @@ def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
 
 def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     errors = list(validate_metadata_update(pod.metadata, old.metadata))
+    errors += validate_pod_annotation_update(pod.metadata.annotations, old.metadata.annotations)
     errors += _validate_deadline_update(pod, old)
     if pod.get("spec") == old.get("spec"):
         return errors
@@ -145,7 +192,7 @@ def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
         errors += validate_pod_spec(pod.spec)
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:
-        change = _diff(
+        change = value_diff(
             internal_value(expected, "PodSpec"), internal_value(pod.get("spec"), "PodSpec")
         )
         errors.append(forbidden(FieldPath("spec"), f"{MAY_NOT_CHANGE}\n{change}"))
@@ -177,7 +224,6 @@ def _with_stored_metadata(pod: Pod, old: Pod) -> Pod:
         generation=stored.generation,
         creation_timestamp=stored.creation_timestamp,
         deletion_timestamp=stored.deletion_timestamp,
-        deletion_grace_period_seconds=stored.deletion_grace_period_seconds,
     )
     return pod.with_metadata(metadata)
 
@@ -225,7 +271,9 @@ def _without_seconds(toleration: Any) -> Any:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def _diff(before: Any, after: Any) -> str:
+def value_diff(before: Any, after: Any) -> str:
+    """What differs between two values, as lines of JSON."""
+
     def pretty(value: Any) -> list[str]:
         encoded = msgspec.json.encode(value)
         return msgspec.json.format(encoded, indent=1).decode().splitlines()
@@ -310,5 +358,7 @@ def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[
 def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     return [
         *validate_metadata_update(pod.metadata, old.metadata),
+        *validate_pod_annotation_update(pod.metadata.annotations, old.metadata.annotations),
+        *validate_pod_status_update(pod, old),
         *validate_pod_status(parts_of(pod)),
     ]

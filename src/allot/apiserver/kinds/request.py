@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from allot.api.meta import ObjectMeta
 from allot.api.resource import ADMIN_ACCESS_LABEL
 from allot.deadline import Deadline, no_deadline
@@ -23,7 +25,7 @@ class Permission(NamedTuple):
     name: str
 
 
-class Caller(NamedTuple):
+class Caller(msgspec.Struct, frozen=True):
     """The user who sends the request, and a check of the user's permissions."""
 
     name: str
@@ -33,7 +35,7 @@ class Caller(NamedTuple):
     uid: str = ""
 
 
-class RequestInfo(NamedTuple):
+class RequestInfo(msgspec.Struct, frozen=True):
     """A write request apart from its object: the caller, the verb, the version and the options."""
 
     caller: Caller
@@ -45,13 +47,15 @@ class RequestInfo(NamedTuple):
     subresource: str = ""
     query: Mapping[str, str] = {}
     """The parameters of the URL."""
+    sees_pending_writes: bool = False
+    """Whether the client may see writes before they are durable."""
 
 
 def _endless() -> Deadline:
     return no_deadline
 
 
-class WriteRequest(NamedTuple):
+class WriteRequest(msgspec.Struct, frozen=True):
     """One create, update or status update."""
 
     gates: FeatureGates
@@ -70,6 +74,7 @@ class WriteRequest(NamedTuple):
     stored_size: int = 0
     """The bytes of the stored object, if there is one."""
     subresource: str = ""
+    dry_run: bool = False
 
     @property
     def context(self) -> Context:

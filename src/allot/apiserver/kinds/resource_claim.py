@@ -128,5 +128,6 @@ DEFINITION: Final = KindDefinition(
     strategy=ResourceClaimStrategy,
     table=Table((NAME, Column("State"), AGE), _row),
     subresources=(STATUS,),
+    plain_tables=("status",),
     returns_deleted_in=("v1", "v1beta2", "v1beta1"),
 )

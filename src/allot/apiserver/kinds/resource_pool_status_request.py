@@ -209,6 +209,7 @@ DEFINITION: Final = KindDefinition(
         _row,
     ),
     subresources=(STATUS,),
+    plain_tables=("status",),
     returns_deleted_in=("v1alpha3", "v1alpha1"),
     is_served=_is_served,
     serves_version=_serves_version,

@@ -56,6 +56,7 @@ class Resource:
     has_short_names: Callable[[str, FeatureGates], bool] = field(repr=False)
     hidden_fields: Callable[[str, FeatureGates], Collection[str]] = field(repr=False)
     without_effect: str = field(repr=False)
+    plain_tables: tuple[str, ...] = field(repr=False)
     custom: CustomVersion | None = field(repr=False, default=None)
     """What a CustomResourceDefinition says about the version; None for built-in kinds."""
     derived: dict[Any, Any] = field(repr=False, default_factory=dict)

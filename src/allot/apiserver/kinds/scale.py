@@ -65,9 +65,16 @@ def with_scale(
     workload: RawObject, scale: Mapping[str, Any], paths: ScalePaths | None = None
 ) -> RawObject:
     """The workload at another size. The version the client saw goes along, for the conflict check."""
-    version = (scale.get("metadata") or {}).get("resourceVersion") or ""
-    if version:
-        workload = workload.with_metadata(replace(workload.metadata, resource_version=version))
+    sent = scale.get("metadata") or {}
+    version, uid = sent.get("resourceVersion"), sent.get("uid")
+    if version or uid:
+        metadata = workload.metadata
+        seen = replace(
+            metadata,
+            resource_version=version or metadata.resource_version,
+            uid=uid or metadata.uid,
+        )
+        workload = workload.with_metadata(seen)
     return workload.with_value(_replicas(scale), *(paths or WORKLOAD_PATHS).spec_replicas)
 
 

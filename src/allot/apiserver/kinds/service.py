@@ -12,7 +12,7 @@ from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import joined, labels_text, or_none, text_at
-from allot.validation import services
+from allot.validation import service_addresses, services
 from allot.validation.formats import label_problems
 
 
@@ -56,7 +56,7 @@ def _service_warnings(service: RawObject) -> list[str]:
             f"annotation {TOPOLOGY_HINTS} is deprecated,"
             " please use service.kubernetes.io/topology-mode instead"
         )
-    if spec.get("clusterIP") == services.HEADLESS:
+    if spec.get("clusterIP") == service_addresses.HEADLESS:
         ignored = {
             "loadBalancerIP": bool(spec.get("loadBalancerIP")),
             "externalIPs": bool(spec.get("externalIPs")),
@@ -88,7 +88,7 @@ DEFINITION: Final = KindDefinition(
         KindRules(
             label_problems,
             services.validate_service,
-            services.validate_service_update,
+            service_addresses.validate_service_update,
             status={"loadBalancer": {}},
             warnings=_service_warnings,
         ),

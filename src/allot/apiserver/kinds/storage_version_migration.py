@@ -9,7 +9,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import Age, Cell, Column, Table
-from allot.apiserver.printers.words import has_condition, text_at
+from allot.apiserver.printers.words import text_at
 from allot.validation.api_service import validate_storage_version_migration
 from allot.validation.immutable_fields import unchanged
 
@@ -19,7 +19,7 @@ def _migration_row(migration: RawObject, _: Age) -> list[Cell]:
     plural = text_at(migration, "spec", "resource", "resource")
     status = ""
     for type_ in ("Running", "Succeeded", "Failed"):
-        if has_condition(migration, type_):
+        if migration.has_condition(type_):
             status = type_
     return [migration.metadata.name, f"{plural}.{group}" if group else plural, status]
 

@@ -100,14 +100,18 @@ def _entries_set(part: MapType, value: Any) -> FieldSet:
     found: FieldSet = {}
     if not isinstance(value, dict):
         return found
+    fields, element = part.fields, part.element
     for name, item in value.items():
-        type_ = part.type_of(name)
+        type_ = fields.get(name) or element
         if type_ is None:
+            continue
+        if type_.only_scalar:
+            found[f"f:{name}"] = _LEAF
             continue
         below = field_set(type_, item)
         if below:
-            found[f"f:{name}"] = below if name in part.fields else _claimed(below)
-        elif _is_leaf(type_, item) or name not in part.fields:
+            found[f"f:{name}"] = below if name in fields else _claimed(below)
+        elif _is_leaf(type_, item) or name not in fields:
             found[f"f:{name}"] = _LEAF
     return found
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
 from allot.apiserver.managed_fields.comparison import compare, field_set
 from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
@@ -254,7 +255,7 @@ class FieldManager:
             fields = difference(mine.fields, _SERVER_FIELDS)
             if fields:
                 time = now if changed or live is None else mine.time
-                left[applier] = mine._replace(fields=fields, time=time, entry=None)
+                left[applier] = replace(mine, fields=fields, time=time, entry=None)
             else:
                 del left[applier]
         document = base if outcome.document is None else outcome.document

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +38,12 @@ def field_element(name: str) -> str:
 def key_element(keys: Mapping[str, Any]) -> str:
     """The item of a list with these keys, which are in alphabetical order."""
     return f"k:{go_json(keys)}"
+
+
+@lru_cache(1024)
+def text_key_element(key: str, value: str) -> str:
+    """The item of a list with this one key. A write asks for it several times."""
+    return key_element({key: value})
 
 
 def value_element(value: Any) -> str:

@@ -7,6 +7,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from allot.api.base import replace
 from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     FieldSetError,
@@ -56,7 +59,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-class Ownership(NamedTuple):
+class Ownership(msgspec.Struct, frozen=True):
     """The fields that a manager owns, in the version it wrote."""
 
     fields: FieldSet
@@ -71,11 +74,11 @@ class Ownership(NamedTuple):
         if time == self.time:
             return self
         entry = {**self.entry, "time": time} if self.entry and self.time else None
-        return self._replace(time=time, entry=entry)
+        return replace(self, time=time, entry=entry)
 
     def with_fields(self, fields: FieldSet) -> Ownership:
         """The same manager's ownership of other fields; itself if they are the same."""
-        return self if fields is self.fields else self._replace(fields=fields, entry=None)
+        return self if fields is self.fields else replace(self, fields=fields, entry=None)
 
 
 ManagedFields = Mapping[Manager, Ownership]
@@ -102,7 +105,7 @@ def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Ownership]:
         except FieldSetError as error:
             raise InvalidEntryError(f"error decoding FieldsV1: {error}") from None
         manager, owned = _read(entry)
-        found[manager] = owned._replace(fields=fields, entry=None)
+        found[manager] = replace(owned, fields=fields, entry=None)
     return found
 
 
@@ -198,9 +201,9 @@ def capped(owners: ManagedFields, most: int = MAX_UPDATERS) -> ManagedFields:
             continue
         bucket = Manager(ANCIENT_CHANGES, UPDATE, version)
         if bucket not in kept:
-            kept[bucket] = kept.pop(first)._replace(entry=None)
+            kept[bucket] = replace(kept.pop(first), entry=None)
         fields = union(owned.fields, kept[bucket].fields)
         del kept[manager]
-        kept[bucket] = owned._replace(fields=fields, entry=None)
+        kept[bucket] = replace(owned, fields=fields, entry=None)
         excess -= 1
     return kept

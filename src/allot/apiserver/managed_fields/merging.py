@@ -45,9 +45,13 @@ def _merge_as(part: Part, live: Any, applied: Any) -> Any:
 
 def _merge_entries(part: MapType, live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
     merged = dict(live)
+    fields, element = part.fields, part.element
     for name, value in applied.items():
-        type_ = part.type_of(name)
-        merged[name] = value if type_ is None else merge(type_, live.get(name, ABSENT), value)
+        type_ = fields.get(name) or element
+        if type_ is None or type_.only_scalar:
+            merged[name] = value
+        else:
+            merged[name] = merge(type_, live.get(name, ABSENT), value)
     return merged
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
 from allot.apiserver.managed_fields.field_sets import contains, difference, from_paths
 from allot.apiserver.managed_fields.managers import Manager, Ownership
@@ -55,7 +56,7 @@ def entries_of_parent(
             # Updaters are identified by version too: they are added below if they still own the replicas.
             fields = difference(owned.fields, replicas)
             if fields:
-                found[manager] = owned._replace(fields=fields)
+                found[manager] = replace(owned, fields=fields)
     for manager, owned in left.items():
         if contains(owned.fields, *_elements(_IN_SCALE)):
             found[manager] = Ownership(replicas, api_version, owned.applied, _time(manager, before))

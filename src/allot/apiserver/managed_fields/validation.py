@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from allot.apiserver.managed_fields.field_sets import element_text
+from allot.apiserver.managed_fields.field_sets import element_text, field_element
 from allot.apiserver.managed_fields.value_types import (
     BOOLEAN,
     NUMERIC,
@@ -18,8 +18,11 @@ from allot.apiserver.managed_fields.value_types import (
     ValueType,
 )
 
+Path = tuple[str, ...]
+"""Path elements: they become text only if there is a problem."""
 
-def type_problems(type_: ValueType, value: Any, path: str = "") -> Iterator[str]:
+
+def type_problems(type_: ValueType, value: Any, path: Path = ()) -> Iterator[str]:
     """Type errors in a document, and duplicate keys in lists."""
     part = type_.part_for(value)
     if value is None:
@@ -39,30 +42,32 @@ def type_problems(type_: ValueType, value: Any, path: str = "") -> Iterator[str]
         yield _at(path, f"expected map, got &{{{go_text(value)}}}")
 
 
-def _list_problems(part: ListType, value: list[Any], path: str) -> Iterator[str]:
+def _list_problems(part: ListType, value: list[Any], path: Path) -> Iterator[str]:
     seen: set[str] = set()
     for index, item in enumerate(value):
-        text = f"[{index}]"
+        element = f"i:{index}"
         if part.associative:
             try:
                 element = part.path_element(item)
             except PathElementError as error:
                 yield _at(path, f"element {index}: {error}")
                 return
-            text = element_text(element)
             if element in seen:
-                yield _at(path, f"duplicate entries for key {text}")
+                yield _at(path, f"duplicate entries for key {element_text(element)}")
             seen.add(element)
-        yield from type_problems(part.element, item, path + text)
+        yield from type_problems(part.element, item, (*path, element))
 
 
-def _map_problems(part: MapType, value: dict[str, Any], path: str) -> Iterator[str]:
+def _map_problems(part: MapType, value: dict[str, Any], path: Path) -> Iterator[str]:
+    fields, element = part.fields, part.element
     for name, item in value.items():
-        found = part.fields.get(name) or part.element
+        found = fields.get(name) or element
         if found is None:
-            yield _at(f"{path}.{name}", "field not declared in schema")
+            yield _at((*path, field_element(name)), "field not declared in schema")
             return
-        yield from type_problems(found, item, f"{path}.{name}")
+        if item.__class__ is str and found.only_scalar and found.scalar == STRING:
+            continue  # most values
+        yield from type_problems(found, item, (*path, field_element(name)))
 
 
 def _scalar_problem(part: str, value: Any) -> str:
@@ -78,8 +83,8 @@ def _scalar_problem(part: str, value: Any) -> str:
     return ""
 
 
-def _at(path: str, problem: str) -> str:
-    return f"{path}: {problem}" if path else problem
+def _at(path: Path, problem: str) -> str:
+    return f"{''.join(map(element_text, path))}: {problem}" if path else problem
 
 
 # --- values as Go prints them ---

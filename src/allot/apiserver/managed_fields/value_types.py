@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from allot.apiserver.managed_fields.field_sets import key_element, value_element
+from allot.apiserver.managed_fields.field_sets import (
+    key_element,
+    text_key_element,
+    value_element,
+)
 
 STRING: Final = "string"
 NUMERIC: Final = "numeric"
@@ -48,6 +52,8 @@ class ListType:
             raise PathElementError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
             raise PathElementError("associative list with keys may not have non-map elements")
+        if len(self.keys) == 1 and (value := item.get(self.keys[0])).__class__ is str:
+            return text_key_element(self.keys[0], value)
         found = {}
         for key in self.keys:
             if key in item:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from allot.api.amounts import is_sidecar
 from allot.api.raw import RawObject
 from allot.api.times import read_time
 from allot.apiserver.printers.column import AGE, NAME, Age, Cell, Column, Table, wide
-from allot.apiserver.printers.words import has_condition, or_none
+from allot.apiserver.printers.words import or_none
 
 Part = dict[str, Any]
 
@@ -31,7 +32,7 @@ def _row(pod: RawObject, age: Age) -> list[Cell]:
     initial, sidecars, initializing = _init_summary(pod)
     word = initial.word or _state_before_containers(pod)
     summary = initial
-    if not initializing or has_condition(pod, "Initialized"):
+    if not initializing or pod.has_condition("Initialized"):
         summary = _container_summary(pod, word, sidecars)
         word = summary.word or word
     restarts = str(summary.restarts)
@@ -79,7 +80,7 @@ def _sidecar_names(pod: RawObject) -> set[str]:
     return {
         container.get("name", "")
         for container in pod.get("spec", "initContainers", default=[])
-        if container.get("restartPolicy") == "Always"
+        if is_sidecar(container)
     }
 
 
@@ -88,14 +89,14 @@ def _init_summary(pod: RawObject) -> tuple[Summary, Summary, bool]:
     names = _sidecar_names(pod)
     every, sidecars = Summary(), Summary()
     for index, status in enumerate(pod.get("status", "initContainerStatuses", default=[])):
-        is_sidecar = status.get("name") in names
+        keeps_running = status.get("name") in names
         every = _with_restarts(every, status)
-        if is_sidecar:
+        if keeps_running:
             sidecars = _with_restarts(sidecars, status)
         terminated = _state(status, "terminated")
         if terminated is not None and not terminated.get("exitCode"):
             continue
-        if is_sidecar and status.get("started"):
+        if keeps_running and status.get("started"):
             ready = int(bool(status.get("ready")))
             every = every._replace(ready=every.ready + ready)
             sidecars = sidecars._replace(ready=sidecars.ready + ready)
@@ -132,7 +133,7 @@ def _container_summary(pod: RawObject, word: str, sidecars: Summary) -> Summary:
             is_running = True
             summary = summary._replace(ready=summary.ready + 1)
     if word == "Completed" and is_running:
-        word = "Running" if has_condition(pod, "Ready") else "NotReady"
+        word = "Running" if pod.has_condition("Ready") else "NotReady"
     return summary._replace(word=word)
 
 
@@ -163,7 +164,7 @@ def _readiness_gates(pod: RawObject) -> str:
     gates = pod.get("spec", "readinessGates", default=[])
     if not gates:
         return or_none("")
-    opened = sum(has_condition(pod, gate.get("conditionType", "")) for gate in gates)
+    opened = sum(pod.has_condition(gate.get("conditionType", "")) for gate in gates)
     return f"{opened}/{len(gates)}"
 
 

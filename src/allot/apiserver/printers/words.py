@@ -65,14 +65,6 @@ def first_few(texts: Sequence[object], limit: int = 3) -> str:
     return f"{shown} + {len(texts) - limit} more..." if len(texts) > limit else shown
 
 
-def has_condition(obj: RawObject, type_: str) -> bool:
-    """Whether a condition holds."""
-    return any(
-        condition.get("type") == type_ and condition.get("status") == "True"
-        for condition in obj.get("status", "conditions", default=[])
-    )
-
-
 def _created_row(obj: RawObject, _: Age) -> list[Cell]:
     return [obj.metadata.name, str(obj.get("metadata", "creationTimestamp", default=""))]
 

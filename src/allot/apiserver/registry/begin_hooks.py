@@ -6,8 +6,11 @@ Jobs get the selector and labels that carry their uid. Services get addresses, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+import msgspec
+
+from allot.api.base import replace
 from allot.api.raw import RawObject
 from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
 from allot.apiserver.kinds.job import with_job_selector
@@ -16,7 +19,7 @@ from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Operation
 
 
-class Begun(NamedTuple):
+class Begun(msgspec.Struct, frozen=True):
     """The object to write and, in the same transaction, these operations."""
 
     object: Any
@@ -37,7 +40,7 @@ class BeginHooks:
         operations: tuple[Operation, ...] = ()
         for hook in self._hooks.find(attributes.operation, attributes.resource):
             begun = await hook.begin(attributes)
-            attributes = attributes._replace(new=begun.object)
+            attributes = replace(attributes, new=begun.object)
             operations += begun.operations
         return Begun(attributes.new, operations)
 

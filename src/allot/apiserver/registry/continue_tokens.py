@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from allot.api.json_syntax import syntax_problem
+
 VERSION: Final = "meta.k8s.io/v1"
 MAX_LENGTH: Final = 4096
 
@@ -27,7 +29,7 @@ class ContinueTokenError(ValueError):
     """The token is not one of ours. The message is what clients see (400)."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"continue key is not valid: {problem}")
+        super().__init__(f"invalid continue token: continue key is not valid: {problem}")
 
 
 class _Content(msgspec.Struct, forbid_unknown_fields=True):
@@ -66,9 +68,12 @@ def decode(text: str, prefix: str = "") -> ContinueToken:
 def _content(text: str) -> _Content:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return _decoder.decode(raw)
     except (binascii.Error, ValueError) as error:
         raise ContinueTokenError(_first_line(error)) from None
+    try:
+        return _decoder.decode(raw)
+    except ValueError as error:
+        raise ContinueTokenError(syntax_problem(raw) or _first_line(error)) from None
 
 
 def _first_line(error: Exception) -> str:

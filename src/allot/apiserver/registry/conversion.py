@@ -18,9 +18,9 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.custom_versions import CustomKind
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer, Workers
-from allot.apiserver.watch_cache.cache import ObjectChange
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.custom_codec import CustomCodec
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject, with_type
 from allot.storage.interface import Entry
 from allot.validation.structural.pruning import prune

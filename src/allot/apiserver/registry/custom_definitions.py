@@ -14,10 +14,16 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
-from allot.api.custom_resources import CLEANUP, ESTABLISHED, TERMINATING, CustomResourceDefinition
+from allot.api.custom_resources import (
+    CLEANUP,
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    TERMINATING,
+    CustomResourceDefinition,
+)
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.custom_resource.resources import resources_of
 from allot.apiserver.kinds.custom_resource_definition import with_condition
@@ -25,7 +31,12 @@ from allot.apiserver.kinds.custom_versions import CustomKind
 from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
-from allot.apiserver.registry.definition_status import taken_names, with_status
+from allot.apiserver.registry.definition_status import (
+    TakenNames,
+    names_taken_by,
+    taken_names,
+    with_status,
+)
 from allot.apiserver.registry.deletion import DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.served import ServedResources
@@ -40,9 +51,27 @@ RETRY_SECONDS: Final = 1.0
 DELETE_SECONDS: Final = 2.0
 """How long the deletion of one object of a deleted definition may take, such as its conversion by a webhook."""
 MANAGER: Final = "kube-apiserver"
+_DELETING: Final = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
 
 ManagersAfter = Callable[[Any, Any, datetime], tuple[dict[str, Any], ...]]
 """managedFields of a definition after the server changed its status: of the new and the old one."""
+
+
+class _Seen(NamedTuple):
+    """What is kept of one revision of a definition, so that it is not looked into again."""
+
+    revision: int
+    name: str
+    group: str
+    names: TakenNames
+    is_settled: bool = False
+    """Nothing is left to do until it changes, whatever other definitions do."""
+
+    @classmethod
+    def of(cls, stored: StoredObject) -> _Seen:
+        definition: CustomResourceDefinition = stored.object
+        names = names_taken_by(definition)
+        return cls(stored.revision, definition.metadata.name, definition.group, names)
 
 
 class CustomDefinitions:
@@ -62,6 +91,7 @@ class CustomDefinitions:
         self._managers_after = managers_after
         self._definitions = resource_named("apiextensions.k8s.io", "customresourcedefinitions")
         self._kinds: dict[str, CustomKind] = {}
+        self._seen: dict[str, _Seen] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -96,40 +126,60 @@ class CustomDefinitions:
                 self._wake.set()
 
     async def _sync(self) -> None:
+        """Look at the definitions that changed, and at those for which something is left to do."""
         cache = self._caches.of(self._definitions)
         await cache.refresh()
         stored = cache.select(cache.prefix)
-        names = {each.object.metadata.name for each in stored}
+        pacer = Pacer()
+        seen: dict[str, _Seen] = {}
+        async for each in pacer.each(stored):
+            known = self._seen.get(each.key)
+            is_known = known is not None and known.revision == each.revision
+            seen[each.key] = known if known is not None and is_known else _Seen.of(each)
+        self._seen = seen
+        names = {each.name for each in seen.values()}
         for name in [name for name in self._kinds if name not in names]:
             await self._stop_serving(name)
-        for each in stored:
-            definition: CustomResourceDefinition = each.object
-            try:
-                await self._sync_one(each, definition, [other.object for other in stored])
-            except (KeyError, TypeError, ValueError):
-                # Stored before the rules that refuse it; what else is defined is served.
-                log.exception("%s: cannot be served", definition.metadata.name)
+        unsettled = [each for each in stored if not seen[each.key].is_settled]
+        if unsettled:
+            taken = taken_names((each.group, each.names) for each in seen.values())
+            async for each in pacer.each(unsettled):
+                await self._settle(each, taken)
         current = {kind.home for kind in self._kinds.values()}
         for resource in self._caches.custom_resources:
             if resource not in current and resource.custom.kind.home not in current:  # type: ignore[union-attr]
                 await self._caches.forget(resource)
 
+    async def _settle(self, stored: StoredObject, taken: dict[str, TakenNames]) -> None:
+        """Do what one definition asks for; `taken` gets the names that it is given."""
+        definition: CustomResourceDefinition = stored.object
+        group = definition.group
+        try:
+            wanted = await self._sync_one(stored, definition, taken[group])
+        except (KeyError, TypeError, ValueError):
+            # Stored before the rules that refuse it; what else is defined is served.
+            log.exception("%s: cannot be served", definition.metadata.name)
+            return
+        if wanted is not definition:
+            taken[group] = taken[group].and_those(names_taken_by(wanted))
+        elif _is_final(definition):
+            self._seen[stored.key] = self._seen[stored.key]._replace(is_settled=True)
+
     async def _sync_one(
-        self,
-        stored: StoredObject,
-        definition: CustomResourceDefinition,
-        others: list[CustomResourceDefinition],
-    ) -> None:
+        self, stored: StoredObject, definition: CustomResourceDefinition, taken: TakenNames
+    ) -> CustomResourceDefinition:
+        """The definition with the status that it has now."""
         now = self._objects.clock()
         if definition.metadata.deletion_timestamp is None:
-            wanted = with_status(definition, taken_names(others, definition.group), now)
+            wanted = with_status(definition, taken, now)
             if wanted is not definition:
                 await self._write(stored, wanted)
-                return  # the change comes back
+                return wanted  # the change comes back
         if definition.has_condition(ESTABLISHED):
             await self._serve(definition)
         if definition.metadata.deletion_timestamp is not None:
             await self._finalize(stored, definition, now)
+        return definition
 
     # --- serving ---
 
@@ -161,16 +211,17 @@ class CustomDefinitions:
         if CLEANUP not in definition.metadata.finalizers:
             return
         kind = self._kinds.get(definition.metadata.name)
-        if kind is not None and not await self._all_deleted(kind.home):
-            return  # something holds them: their last change comes back
-        done = with_condition(
-            definition,
-            TERMINATING,
-            "False",
-            "InstanceDeletionCompleted",
-            "removed all instances",
-            now,
-        )
+        if kind is None:
+            reason, message = "NeverEstablished", "resource was never established"
+        else:
+            started = with_condition(definition, TERMINATING, "True", *_DELETING, now)
+            if definition.condition(TERMINATING) != started.condition(TERMINATING):
+                await self._write(stored, started)
+                return  # the change comes back
+            if not await self._all_deleted(kind.home):
+                return  # something holds them: their last change comes back
+            reason, message = "InstanceDeletionCompleted", "removed all instances"
+        done = with_condition(definition, TERMINATING, "False", reason, message, now)
         finalizers = tuple(each for each in definition.metadata.finalizers if each != CLEANUP)
         await self._write(stored, done.with_metadata(replace(done.metadata, finalizers=finalizers)))
 
@@ -216,6 +267,13 @@ class CustomDefinitions:
         with suppress(RevisionConflictError):
             await self._store.write(operation)
         self._wake.set()
+
+
+def _is_final(definition: CustomResourceDefinition) -> bool:
+    """Whether its status depends on it alone: one that has all its names, and that is not being deleted."""
+    return definition.metadata.deletion_timestamp is None and definition.has_condition(
+        NAMES_ACCEPTED
+    )
 
 
 def _same(one: CustomResourceDefinition, other: CustomResourceDefinition) -> bool:

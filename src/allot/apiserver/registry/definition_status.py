@@ -27,23 +27,34 @@ _SINGLE: Final = (
 
 
 class TakenNames(NamedTuple):
-    """The names that the definitions of a group have."""
+    """Names that definitions of one group have."""
 
     resources: frozenset[str]
     kinds: frozenset[str]
 
+    def and_those(self, other: TakenNames) -> TakenNames:
+        return TakenNames(self.resources | other.resources, self.kinds | other.kinds)
 
-def taken_names(definitions: Iterable[CustomResourceDefinition], group: str) -> TakenNames:
-    resources: set[str] = set()
-    kinds: set[str] = set()
-    for definition in definitions:
-        if definition.group != group:
-            continue
-        names = definition.accepted_names
-        resources |= {names.get("plural") or "", names.get("singular") or ""}
-        resources |= set(names.get("shortNames") or ())
-        kinds |= {names.get("kind") or "", names.get("listKind") or ""}
-    return TakenNames(frozenset(resources - {""}), frozenset(kinds - {""}))
+
+def names_taken_by(definition: CustomResourceDefinition) -> TakenNames:
+    """The accepted names of a definition."""
+    names = definition.accepted_names
+    resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
+    kinds = {names.get("kind"), names.get("listKind")}
+    return TakenNames(frozenset(filter(None, resources)), frozenset(filter(None, kinds)))
+
+
+def taken_names(definitions: Iterable[tuple[str, TakenNames]]) -> dict[str, TakenNames]:
+    """All names by group, of definitions that are given as group and own names."""
+    resources: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
+    for group, names in definitions:
+        resources.setdefault(group, set()).update(names.resources)
+        kinds.setdefault(group, set()).update(names.kinds)
+    return {
+        group: TakenNames(frozenset(resources[group]), frozenset(kinds[group]))
+        for group in resources
+    }
 
 
 def with_status(

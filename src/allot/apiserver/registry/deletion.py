@@ -9,7 +9,7 @@ from allot.api.base import ApiObject, Int64, replace
 from allot.api.core import Namespace, Pod
 from allot.api.custom_resources import CustomResourceDefinition
 from allot.api.meta import ObjectMeta
-from allot.apiserver.api_errors import ApiError, conflict
+from allot.apiserver.api_errors import ApiError, Details
 from allot.apiserver.kinds.custom_resource_definition import terminate as terminate_definition
 from allot.apiserver.kinds.namespace import terminate
 from allot.apiserver.kinds.pod_deletion import PodDeletion, graceful_delete
@@ -18,7 +18,7 @@ from allot.apiserver.watch_cache.codec import Codec
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-POLICIES: Final = ("Orphan", "Background", "Foreground")
+POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
 class Preconditions(ApiObject, frozen=True):
@@ -62,11 +62,14 @@ def check_preconditions(options: DeleteOptions, metadata: ObjectMeta, resource: 
 
 def _mismatch(resource: Resource, name: str, what: str, wanted: str, found: str) -> ApiError:
     happened = "deleted and then recreated" if what == "UID" else "modified"
-    return conflict(
-        resource,
-        name,
-        f"the {what} in the precondition ({wanted}) does not match the {what} in record "
-        f"({found}). The object might have been {happened}",
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {kind} "{name}": the {what} in the precondition '
+        f"({wanted}) does not match the {what} in record ({found}). The object might have been "
+        f"{happened}",
+        Details(name, resource.group, resource.kind),
     )
 
 

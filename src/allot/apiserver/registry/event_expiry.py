@@ -1,6 +1,6 @@
 """Events are deleted when they have not been written for a while.
 
-A sweep looks at all events, deletes those that are too old in small batches, and rests in between. Several servers on
+A sweep looks at all events, deletes those that are too old in small batches, and pauses in between. Several servers on
 one store may sweep at the same time: what another one has deleted, or written again, is passed over.
 """
 

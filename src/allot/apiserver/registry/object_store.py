@@ -16,28 +16,30 @@ from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Mutated
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.managed_fields.field_manager import same_but_for_times
-from allot.apiserver.object_limits import check_object_size
-from allot.apiserver.pacing import LARGE, Workers, cpu_deadline
+from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
-from allot.apiserver.registry.generated_names import new_name_suffix
+from allot.apiserver.registry.storage_encoding import (
+    encode_for_storage,
+    with_known_times,
+    work_after,
+)
 from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
+from allot.apiserver.registry.write_requests import WriteRequests
 from allot.apiserver.registry.write_results import Written, accepted
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
 from allot.apiserver.watch_cache.stored_objects import StoredObject
-from allot.client.clock import wall_clock
-from allot.deadline import Deadline
+from allot.client.wall_clock import wall_clock
 from allot.features import FeatureGates
 from allot.storage.interface import (
     MISSING,
@@ -55,8 +57,6 @@ from allot.validation.kubernetes_warnings import rule_warnings
 MAX_TRIES: Final = 100
 """Attempts of a write after conflicts, before the client gets 409."""
 MAX_GENERATED_NAMES: Final = 8
-EXPRESSION_SECONDS: Final = 2.0
-"""CPU time of the rules and patterns that run on one object."""
 
 
 RequestedUpdate = tuple[Update, RequestInfo]
@@ -81,12 +81,12 @@ class ObjectStore:
         self._store = store
         self._caches = caches
         self._gates = gates
-        self._expressions = expressions
         self._admission = admission
         self._hooks = hooks
         self._workers = workers
         self._converter = converter
         self._clock = clock
+        self._requests = WriteRequests(gates, expressions, clock)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -130,16 +130,16 @@ class ObjectStore:
         codec = storage_codec(resource)
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
-            request = self._request(info, namespace, home)
+            request = self._requests.make(info, namespace, home)
             proposed: Any = obj
-            told: tuple[str, ...] = ()
+            mutation_warnings: tuple[str, ...] = ()
             size = info.size
             if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
                 mutated = await self._admission.mutate(attributes)
-                proposed, told = mutated.object, mutated.warnings
-                size = _size_after(mutated, size)
+                proposed, mutation_warnings = mutated.object, mutated.warnings
+                size = work_after(mutated, size)
             if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
             else:
@@ -160,19 +160,19 @@ class ObjectStore:
             attributes = AdmissionAttributes("create", resource, key, new, None, info)
             begun = await self._hooks.begin(attributes)
             if begun.object is not new:
-                attributes = attributes._replace(new=begun.object)
+                attributes = replace(attributes, new=begun.object)
             try:
                 admitted = await self._admission.validate(attributes)
             except ApiError as error:
-                error.warnings[:0] = told
+                error.warnings[:0] = mutation_warnings
                 raise
-            warnings = [*told, *warnings, *admitted.warnings]
+            warnings = [*mutation_warnings, *warnings, *admitted.warnings]
             to_store = await self._converter.to_store(resource, attributes.new)
             async with self._admission.creation_lock(namespace):
                 charged = await self._admission.charge(attributes)
                 operations = (*begun.operations, *admitted.operations, *charged.operations)
                 stored = await self._store_new(
-                    attributes._replace(new=to_store), home, operations, codec
+                    replace(attributes, new=to_store), home, operations, codec
                 )
             if stored is not None:
                 return Written(await self._converter.shown(resource, stored), warnings)
@@ -189,15 +189,16 @@ class ObjectStore:
         """The stored object; None if something else changed that it depends on."""
         resource, key, info = attributes.resource, attributes.key, attributes.info
         store_key = self._caches.key(resource, *key)
-        body = await self._encoded(codec, attributes.new, info.size)
+        body = await encode_for_storage(codec, attributes.new, info.size, self._workers)
         if info.dry_run:
-            await self._refuse_existing(resource, store_key, key.name)
+            if await self._caches.get(resource, store_key) is not None:
+                raise api_errors.already_exists(resource, key.name)
             return StoredObject(Entry(store_key, body, MISSING, MISSING), codec)
         operations: list[Operation] = [Put(store_key, body, MISSING), *more]
         if home is not None:
             operations.append(Check(home.key, home.revision))
         try:
-            revision = await self._store.write(*operations)
+            revision = await self._write(info, *operations)
         except RevisionConflictError as error:
             if error.key == store_key:
                 raise api_errors.already_exists(resource, key.name) from None
@@ -212,15 +213,6 @@ class ObjectStore:
         new, warnings = accepted(outcome, resource, obj.metadata.name)
         return new, [*warnings, *rule_warnings(new, self._gates)]
 
-    async def _encoded(self, codec: Codec, obj: Any, size: int) -> bytes:
-        if size <= LARGE:
-            body = codec.encode(obj, codec.storage_version)
-        else:
-            body = await self._workers.run(size, lambda: codec.encode(obj, codec.storage_version))
-        if len(body) > LARGE:
-            check_object_size(len(body))
-        return body
-
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
         """The namespace a new object goes to; None for kinds that have none."""
         if not resource.namespaced:
@@ -229,10 +221,6 @@ class ObjectStore:
         if stored is None:
             raise api_errors.not_found(self._caches.namespaces, namespace)
         return stored
-
-    async def _refuse_existing(self, resource: Resource, key: str, name: str) -> None:
-        if await self._caches.get(resource, key) is not None:
-            raise api_errors.already_exists(resource, name)
 
     # --- update ---
 
@@ -287,19 +275,20 @@ class ObjectStore:
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         stored_size = len(stored.entry.value)
         shown = await self._converter.shown(resource, stored)
-        new, gone = shown.object, False
+        new, gone = await self._decoded(shown), False
         warnings: list[str] = []
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
-            request = self._request(info, key.namespace, home, stored_size)
+            request = self._requests.make(info, key.namespace, home, stored_size)
             size = info.size + stored_size
             old = new
             attributes = AdmissionAttributes("update", resource, key, None, old, info)
             new, noted = await self._updated(attributes, update, request, size)
-            begun = await self._hooks.begin(attributes._replace(new=new))
-            new = _with_known_times(begun.object, old, codec)
+            begun = await self._hooks.begin(replace(attributes, new=new))
+            if begun.object is not new:
+                new = with_known_times(begun.object, old, codec)
             gone = deletion.is_finished(new)
-            attributes = attributes._replace(new=new, is_removal=gone)
+            attributes = replace(attributes, new=new, is_removal=gone)
             admitted = await self._admission.validate(attributes)
             charged = await self._admission.charge(attributes)
             operations += (*begun.operations, *admitted.operations, *charged.operations)
@@ -307,19 +296,25 @@ class ObjectStore:
             if gone:
                 break
         new = await self._converter.to_store(resource, new)
-        body = await self._encoded(codec, new, size)
+        body = await encode_for_storage(codec, new, size, self._workers)
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:
             entry = stored.entry._replace(value=body)
             shown = await self._converter.shown(resource, StoredObject(entry, codec))
             return Written(shown, warnings, gone)
-        revision = await self._replace(stored, None if gone else body, operations)
+        revision = await self._replace(info, stored, None if gone else body, operations)
         if revision is None:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
         written = StoredObject(entry, codec) if gone else self._caches.written(resource, entry, new)
         return Written(await self._converter.shown(resource, written), warnings, gone)
+
+    async def _decoded(self, stored: StoredObject) -> Any:
+        """The object; a large one is decoded in a thread."""
+        if stored.is_decoded:
+            return stored.object
+        return await self._workers.run(len(stored.entry.value), lambda: stored.object)
 
     async def _updated(
         self,
@@ -329,16 +324,13 @@ class ObjectStore:
         size: int,
     ) -> tuple[Any, list[str]]:
         """The object that the update makes of the stored one, after mutating admission and the write pipeline."""
-        resource, key, old, info = (
-            attributes.resource,
-            attributes.key,
-            attributes.old,
-            attributes.info,
-        )
+        resource, old, info = attributes.resource, attributes.old, attributes.info
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
             outcome = update.complete(proposed, old, request)
-            new, warnings = accepted(outcome, resource, key.name)
+            new, warnings = accepted(outcome, resource, attributes.key.name)
+            # Not on the event loop: managers may own a hundred thousand fields.
+            new = with_known_times(new, old, storage_codec(resource))
             if isinstance(new, RawObject) or new.spec == old.spec:
                 return new, warnings
             return new, [*warnings, *rule_warnings(new, self._gates)]
@@ -346,8 +338,8 @@ class ObjectStore:
         if not self._admission.mutates("update", resource, info):
             return await self._workers.run(size, lambda: complete(update.propose(old, request)))
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
-        mutated = await self._admission.mutate(attributes._replace(new=proposed))
-        size = _size_after(mutated, size)
+        mutated = await self._admission.mutate(replace(attributes, new=proposed))
+        size = work_after(mutated, size)
         new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
         return new, [*mutated.warnings, *warnings]
 
@@ -370,7 +362,7 @@ class ObjectStore:
     ) -> Written | None:
         codec = storage_codec(resource)
         shown = await self._converter.shown(resource, stored)
-        old = shown.object
+        old = await self._decoded(shown)
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
         gone = isinstance(outcome, Gone)
@@ -392,7 +384,7 @@ class ObjectStore:
         if info.dry_run:
             written = StoredObject(stored.entry._replace(value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
-        revision = await self._replace(stored, None if gone else body, admitted.operations)
+        revision = await self._replace(info, stored, None if gone else body, admitted.operations)
         if revision is None:
             return None
         if gone:
@@ -401,7 +393,11 @@ class ObjectStore:
         return Written(await self._converter.shown(resource, written), warnings)
 
     async def _replace(
-        self, stored: StoredObject, body: bytes | None, more: tuple[Operation, ...]
+        self,
+        info: RequestInfo,
+        stored: StoredObject,
+        body: bytes | None,
+        more: tuple[Operation, ...],
     ) -> int | None:
         """Write `body`, or delete the object if it is None: the revision; None after a write conflict."""
         first: Operation = (
@@ -410,48 +406,12 @@ class ObjectStore:
             else Put(stored.key, body, stored.revision)
         )
         try:
-            return await self._store.write(first, *more)
+            return await self._write(info, first, *more)
         except RevisionConflictError:
             return None
 
-    def _request(
-        self,
-        info: RequestInfo,
-        namespace: str,
-        home: StoredObject | None,
-        stored_size: int = 0,
-    ) -> WriteRequest:
-        return WriteRequest(
-            gates=self._gates,
-            version=info.version,
-            expressions=self._expressions,
-            now=self._clock(),
-            new_name_suffix=new_name_suffix,
-            caller=info.caller,
-            verb=info.verb,
-            namespace=namespace,
-            namespace_labels=home.object.metadata.labels if home is not None else {},
-            new_deadline=new_deadline,
-            warnings=[],
-            stored_size=stored_size,
-            subresource=info.subresource,
-        )
-
-
-def new_deadline() -> Deadline:
-    """The deadline of the rules and patterns that run on one object."""
-    return cpu_deadline(EXPRESSION_SECONDS)
-
-
-def _with_known_times(new: Any, old: Any, codec: Codec) -> Any:
-    """The object as it is stored, if nothing differs but when its managers wrote."""
-    entries, known = new.metadata.managed_fields, old.metadata.managed_fields
-    if entries == known or not same_but_for_times(entries, known):
-        return new
-    unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
-    return unchanged if unchanged == old else new
-
-
-def _size_after(mutated: Mutated, size: int) -> int:
-    """The size of the work on an object: on one that policies or webhooks changed, never on the event loop."""
-    return max(size, LARGE + 1) if mutated.by_users else size
+    async def _write(self, info: RequestInfo, *operations: Operation) -> int:
+        """The revision; when it is durable, unless the client may see it before."""
+        if info.sees_pending_writes:
+            return await self._store.submit(*operations)
+        return await self._store.write(*operations)

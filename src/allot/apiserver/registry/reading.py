@@ -74,7 +74,7 @@ def revision_of(text: str) -> int:
             text,
             f'strconv.ParseUint: parsing "{text[:64]}": invalid syntax',
         )
-        raise api_errors.bad_request(f"invalid resource version: {error.message}")
+        raise api_errors.bad_request(f"invalid resource version: {error}")
     return int(text)
 
 
@@ -112,6 +112,8 @@ class Reader:
                 return
             if resource_version == "0":
                 await cache.start()
+                if cache.is_outdated:
+                    await cache.refresh()
                 return
             wanted = revision_of(resource_version)
             await cache.refresh()
@@ -159,7 +161,7 @@ class Reader:
             ) from None
 
     def _at(self, listing: Listing, selection: Selection, revision: int) -> Listing:
-        """The same page, told to be of an earlier revision at which it was the same."""
+        """The same page at an earlier revision, at which it was the same."""
         meta = listing.meta
         if meta.continue_:
             last = listing.objects[-1].key
@@ -171,7 +173,7 @@ class Reader:
         self, cache: ResourceCache, selection: Selection, after: str, limit: int
     ) -> Listing:
         # Nothing is awaited between taking the objects and noting the revision they show.
-        candidates, revision = _candidates(cache, selection, after), cache.revision
+        candidates, revision = _candidates(cache, selection, after), cache.shown_revision
         if selection.is_everything:
             page = _page(candidates, selection, revision, limit)
             return page._replace(
@@ -184,7 +186,7 @@ class Reader:
             some = candidates[start : start + MATCHED_AT_ONCE]
             found += [stored for stored in some if matches(stored)]
             if pacer.is_due:
-                await pacer.rest()
+                await pacer.pause()
         return _page(found, selection, revision, limit)
 
     async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:
@@ -194,6 +196,7 @@ class Reader:
         while True:
             size = wanted if selection.is_everything else SCAN_PAGE
             with api_errors_for_storage():
+                await self._store.until_durable(revision)
                 page = await self._store.list(
                     selection.prefix, revision=revision, after=after, limit=size
                 )

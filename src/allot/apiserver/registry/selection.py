@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from allot.api.selectors import EVERYTHING, LabelSelector
+from allot.api.selectors import EVERYTHING, LabelMatcher, LabelSelector
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.selectors import (
-    FieldSelector,
-)
+from allot.apiserver.selectors import FieldMatcher, FieldSelector
 from allot.apiserver.watch_cache.caches import key_prefix
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 
-class Selection(NamedTuple):
-    """Objects under a prefix that match two selectors."""
+class Selection:
+    """Objects under a prefix that match two selectors, which are compiled once."""
 
-    resource: Resource
-    prefix: str
-    labels: LabelSelector = EVERYTHING
-    fields: FieldSelector = FieldSelector(())
+    __slots__ = ("_fields", "_labels", "_name", "is_everything", "prefix", "resource")
 
-    @property
-    def is_everything(self) -> bool:
+    def __init__(
+        self,
+        resource: Resource,
+        prefix: str,
+        labels: LabelSelector = EVERYTHING,
+        fields: FieldSelector = FieldSelector(),  # noqa: B008 - immutable
+    ) -> None:
+        self.resource = resource
+        self.prefix = prefix
+        self.is_everything = labels.is_everything and fields.is_everything
         """Whether there is nothing to match, so that objects need not be looked into."""
-        return self.labels.is_everything and self.fields.is_everything
+        self._labels = None if labels.is_everything else LabelMatcher(labels)
+        self._fields = None if fields.is_everything else FieldMatcher(fields)
+        self._name = fields.exact("metadata.name")
 
     @property
     def only_key(self) -> str | None:
         """The key of the only object that can match, if the selectors name one: it is looked up, not searched for."""
-        name = self.fields.exact("metadata.name")
+        name = self._name
         if name is None or (self.resource.namespaced and self.prefix == key_prefix(self.resource)):
             return None
         return self.prefix + name
@@ -43,9 +46,9 @@ class Selection(NamedTuple):
             return True
         obj = stored.object
         metadata = obj.metadata
-        if not self.labels.is_everything and not self.labels.matches(metadata.labels):
+        if self._labels is not None and not self._labels.matches(metadata.labels):
             return False
-        if self.fields.is_everything:
+        if self._fields is None:
             return True
         codec = storage_codec(self.resource)
 
@@ -57,4 +60,4 @@ class Selection(NamedTuple):
                     return str(metadata.namespace)
             return codec.field(obj, self.resource.selectable_fields[name])
 
-        return self.fields.matches(field)
+        return self._fields.matches(field)

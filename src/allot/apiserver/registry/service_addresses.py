@@ -8,13 +8,14 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes
-from allot.apiserver.defaults.services import with_addresses
+from allot.apiserver.defaults.services import SERVICE_NETWORK, with_addresses
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.begin_hooks import Begun
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.storage.interface import MISSING, Put, Store
 from allot.validation.fields import FieldPath, invalid
+from allot.validation.ip_addresses import parse_address
 
 
 class ServiceAddresses:
@@ -47,13 +48,28 @@ class ServiceAddresses:
                 addresses.add(address)
                 ports.update(taken)
         service: RawObject = attributes.new
+        before: RawObject | None = attributes.old
+        self._refuse_outside(attributes)
         self._refuse_taken(attributes, addresses - {None, "", "None"}, ports - {None, 0})
         data = with_addresses(dict(service.data), addresses, ports)
-        before: RawObject | None = attributes.old
         if before is not None and _addresses(data) == _addresses(before.data):
             return Begun(type(service)(data))
         operation = Put(self.KEY, b"", lock.revision if lock else MISSING)
         return Begun(type(service)(data), (operation,))
+
+    def _refuse_outside(self, attributes: AdmissionAttributes) -> None:
+        """Reject an address that is not in the cluster's range with 422."""
+        address, _ = _addresses(attributes.new.data)
+        parsed = parse_address(str(address or ""))
+        before = None if attributes.old is None else _addresses(attributes.old.data)[0]
+        if parsed is None or parsed in SERVICE_NETWORK or address == before:
+            return
+        rule = (
+            f"failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. "
+            f"The range of valid IPs is {SERVICE_NETWORK}"
+        )
+        error = invalid(FieldPath("spec") / "clusterIPs", [address], rule)
+        raise api_errors.invalid("", "Service", attributes.key.name, [error])
 
     def _refuse_taken(
         self, attributes: AdmissionAttributes, addresses: set[Any], ports: set[Any]

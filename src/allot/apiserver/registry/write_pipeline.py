@@ -10,7 +10,9 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from allot.api.base import replace
 from allot.api.meta import ObjectMeta
@@ -18,16 +20,17 @@ from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.metadata import IMMUTABLE
 
 
-class Accepted(NamedTuple):
+class Accepted(msgspec.Struct, frozen=True):
     """The object to store."""
 
     object: Any
     warnings: list[str]
 
 
-class Rejected(NamedTuple):
+class Rejected(msgspec.Struct, frozen=True):
     """What is wrong with the object: answered with 422."""
 
     errors: list[FieldError]
@@ -36,18 +39,20 @@ class Rejected(NamedTuple):
     warnings: Sequence[str] = ()
 
 
-class Refused(NamedTuple):
-    """The request cannot be served: answered with 400 or 409 before the object is validated."""
+class Refused(msgspec.Struct, frozen=True):
+    """The request cannot be served: answered with 400, 409 or 422 before the object is validated."""
 
     code: int
     reason: str
     message: str
+    shown: str = ""
+    """What a client is told, if that is more than the message."""
 
 
 Outcome = Accepted | Rejected | Refused
 
 
-class Update(NamedTuple):
+class Update(msgspec.Struct, frozen=True):
     """An update in two steps; mutating admission runs between them."""
 
     propose: Callable[[Any, WriteRequest], Any]
@@ -65,6 +70,7 @@ class WritePipeline:
     """The writes of one resource."""
 
     def __init__(self, resource: Resource) -> None:
+        self._resource = resource
         self._namespaced = resource.namespaced
         self._strategy = resource.strategy
 
@@ -85,7 +91,7 @@ class WritePipeline:
         strategy = self._strategy
         if strategy.requires_version and not new.metadata.resource_version:
             return _without_version()
-        refused = unmet_precondition(new.metadata, old.metadata)
+        refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
         prepared = strategy.prepare_update(self._with_stored(new, old, request), old, request)
@@ -100,7 +106,7 @@ class WritePipeline:
         assert isinstance(strategy, StatusStrategy)
         if strategy.requires_version and not new.metadata.resource_version:
             return _without_version()
-        refused = unmet_precondition(new.metadata, old.metadata)
+        refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
         new = self._with_stored(new, old, request)
@@ -110,6 +116,18 @@ class WritePipeline:
         if listed:
             return Rejected(listed, warnings=request.warnings or ())
         return Accepted(prepared, [*(request.warnings or ())])
+
+    def _unmet_precondition(
+        self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
+    ) -> Outcome | None:
+        """Why the write is for another object than the stored one, or for another version of it."""
+        if new.uid and new.uid != old.uid:
+            if request.verb == "patch":
+                return Rejected([invalid(FieldPath("metadata") / "uid", new.uid, IMMUTABLE)])
+            path = storage_path(self._resource, old, dry_run=request.dry_run)
+            shown = unmet_uid(path, new, old)
+            return Refused(409, "Conflict", "UID precondition failed", shown)
+        return unmet_precondition(new, old)
 
     def _with_stored(self, new: Any, old: Any, request: WriteRequest) -> Any:
         unconditional = self._strategy.accepts_unconditional_update(request.version)
@@ -146,7 +164,10 @@ def metadata_for_create(
 def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
     if new.uid and new.uid != old.uid:
         return Refused(409, "Conflict", "UID precondition failed")
-    if new.resource_version and new.resource_version != old.resource_version:
+    version = new.resource_version
+    if version and version != old.resource_version:
+        if not (version.isascii() and version.isdecimal()):
+            return Refused(422, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         return Refused(
             409,
             "Conflict",
@@ -154,6 +175,32 @@ def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
             "and try again",
         )
     return None
+
+
+def unmet_uid(path: str, new: ObjectMeta, old: ObjectMeta) -> str:
+    """The storage layer of Kubernetes finds it, and names the object by its key."""
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {new.uid}, "
+        f"UID in object meta: {old.uid}"
+    )
+
+
+_STORAGE_NAMES: Final = {
+    "nodes": "minions",
+    "services": "services/specs",
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+}
+
+
+def storage_path(resource: Resource, metadata: ObjectMeta, *, dry_run: bool) -> str:
+    """The key of an object in Kubernetes' storage, as its errors show it."""
+    name = _STORAGE_NAMES.get(resource.plural, resource.plural)
+    grouped = [resource.group, name] if resource.custom is not None else [name]
+    namespace = [metadata.namespace] if resource.namespaced else []
+    root = [""] if dry_run else ["", "registry"]
+    return "/".join([*root, *grouped, *namespace, metadata.name])
 
 
 def metadata_for_update(

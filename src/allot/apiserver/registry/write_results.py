@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
+
+from allot.api.base import replace
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.resources import Resource
@@ -11,7 +14,7 @@ from allot.apiserver.registry.write_pipeline import Accepted, Outcome, Refused, 
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True):
     """The object after a write, and warnings for the client."""
 
     stored: StoredObject
@@ -22,7 +25,7 @@ class Written(NamedTuple):
 
     def with_warnings(self, first: list[str]) -> Written:
         """The same, after the warnings of decoding."""
-        return self._replace(warnings=[*first, *self.warnings]) if first else self
+        return replace(self, warnings=[*first, *self.warnings]) if first else self
 
 
 def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:
@@ -35,7 +38,7 @@ def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list
             refusal = api_errors.invalid(resource.group, kind, name, errors)
             refusal.warnings += warnings
             raise refusal
-        case Refused(409, _, message):
-            raise api_errors.conflict(resource, name, message)
+        case Refused(409, _, message, shown):
+            raise api_errors.conflict(resource, name, shown or message)
         case Refused(code, reason, message):
             raise ApiError(code, reason, message)

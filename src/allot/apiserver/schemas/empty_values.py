@@ -14,7 +14,9 @@ from allot.api.identities import GroupVersionKind
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.types import reachable, type_named, type_of
 
-_empty_values: Final = re.compile(rb'"(\w+)"\s*:\s*(?:\[\s*\]|\{\s*\})')
+MAX_NAME: Final = 80
+"""Names of fields are shorter than this; longer words are values, which are not read to their end."""
+_empty_values: Final = re.compile(rb'"(\w{1,%d}+)"\s*+:\s*+(?:\[\s*+\]|\{\s*+\})' % MAX_NAME)
 
 
 def without_empty_values(

@@ -22,12 +22,24 @@ from allot.api.strictness import Pairs, StrictIssue, decode_pairs, has_no_duplic
 from allot.apiserver.schemas.fields import FREE_FORM, JSON_SCHEMA, Field, Type
 from allot.apiserver.schemas.mismatches import first_mismatch, not_a_time
 from allot.apiserver.schemas.types import type_named, type_of
+from allot.apiserver.schemas.unknown_fields import without_unknown_fields
 
 
 def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError | None:
     """The first value of the wrong JSON type, worded as Kubernetes answers it; None if all types match."""
     schema = type_of(gvk)
     return None if schema is None else errors_of_type(data, schema)
+
+
+def known_fields(document: Mapping[str, Any], gvk: GroupVersionKind) -> Mapping[str, Any]:
+    """The document without unknown fields; raises `DecodeError` for the first value of the wrong JSON type."""
+    schema = type_of(gvk)
+    if schema is None or _fits(document, schema, strict=True):
+        return document
+    problem = errors_of_type(document, schema)
+    if problem is not None:
+        raise problem
+    return without_unknown_fields(document, gvk)
 
 
 def errors_of_type(data: Any, schema: Type) -> DecodeError | None:

@@ -54,12 +54,12 @@ def types_in(version: str) -> dict[str, Type]:
 @cache
 def _read(version: str) -> dict[str, Type]:
     types: dict[str, Type] = {}
+    for name, cls in structs_in(version).items():
+        types[name] = _type(cls, version)
     for kind in KINDS.values():
         if version not in kind.versions:
             continue
         gvk = GroupVersionKind(GROUP, version, kind.name)
-        for cls in _reachable(version_of(kind, version).cls):
-            types[cls.__name__] = _type(cls, version)
         types[kind.name] = of_kind(types[kind.name], gvk)
         types[f"{kind.name}List"] = list_of(types[kind.name].name, gvk)
     return types

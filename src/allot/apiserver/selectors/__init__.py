@@ -4,6 +4,7 @@ from allot.apiserver.selectors.errors import SelectorError
 from allot.apiserver.selectors.fields import (
     EVERY_KIND,
     NOT_SUPPORTED,
+    FieldMatcher,
     FieldRequirement,
     FieldSelector,
     parse_field_selector,
@@ -14,6 +15,7 @@ from allot.apiserver.selectors.label_parser import parse_label_selector
 __all__ = [
     "EVERY_KIND",
     "NOT_SUPPORTED",
+    "FieldMatcher",
     "FieldRequirement",
     "FieldSelector",
     "SelectorError",

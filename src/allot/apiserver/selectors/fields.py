@@ -42,13 +42,6 @@ class FieldSelector(NamedTuple):
     def is_everything(self) -> bool:
         return not self.requirements
 
-    def matches(self, get: Callable[[str], str]) -> bool:
-        """Whether an object is selected, whose fields are read by `get`."""
-        return all(
-            (get(requirement.field) == requirement.value) == requirement.is_equal
-            for requirement in self.requirements
-        )
-
     def exact(self, field: str) -> str | None:
         """The value that a field must have, if there is one: for looking it up instead of searching."""
         for requirement in self.requirements:
@@ -63,6 +56,27 @@ class FieldSelector(NamedTuple):
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
+
+
+class FieldMatcher:
+    """A field selector whose requirements are merged by field: there may be tens of thousands, on a few fields."""
+
+    __slots__ = ("_refused", "_wanted")
+
+    def __init__(self, selector: FieldSelector) -> None:
+        self._wanted: dict[str, set[str]] = {}
+        """The values that a field must have; no object has two."""
+        self._refused: dict[str, set[str]] = {}
+        for requirement in selector.requirements:
+            values = self._wanted if requirement.is_equal else self._refused
+            values.setdefault(requirement.field, set()).add(requirement.value)
+
+    def matches(self, get: Callable[[str], str]) -> bool:
+        """Whether an object is selected, whose fields are read by `get`."""
+        for field, values in self._wanted.items():
+            if len(values) > 1 or get(field) not in values:
+                return False
+        return all(get(field) not in values for field, values in self._refused.items())
 
 
 def parse_field_selector(text: str) -> FieldSelector:

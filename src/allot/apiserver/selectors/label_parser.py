@@ -160,7 +160,7 @@ class _Parser:
         self._take()
         if self._peek() == ")":
             self._take()
-            return []
+            return [""]
         values = []
         while True:
             values.append(self._take() if self._at_word() else "")

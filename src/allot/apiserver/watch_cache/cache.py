@@ -13,11 +13,10 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, KeysView, Sequence
 from typing import Final
 
-from allot.api.protobuf.envelope import in_envelope, watch_event
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.codec import Codec
-from allot.apiserver.watch_cache.representations import REPRESENTATIONS
-from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
+from allot.apiserver.watch_cache.object_changes import ObjectChange
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.watch_cache.window import SHRINK_BY, WINDOW, WINDOW_BYTES, WindowBudget
 from allot.storage.interface import (
     Change,
@@ -32,93 +31,6 @@ log = logging.getLogger(__name__)
 
 WAKE_AT_ONCE: Final = 50
 """How many watches are woken before the event loop runs other tasks."""
-
-
-class ObjectChange:
-    """One change of one object. Each of its encodings is made once for all watches."""
-
-    __slots__ = ("_lines", "new", "old", "revision", "size")
-
-    def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
-        self.revision = revision
-        self.old = old
-        self.new = new
-        self.size = 0
-        """The bytes of the objects that nothing else in the window has."""
-        self._lines: dict[Hashable, bytes] | None = None
-
-    @property
-    def key(self) -> str:
-        shown = self.new or self.old
-        assert shown is not None
-        return shown.key
-
-    @property
-    def type(self) -> str:
-        """What watchers without a selector see."""
-        if self.old is None:
-            return "ADDED"
-        return "DELETED" if self.new is None else "MODIFIED"
-
-    def shown(self, type_: str) -> StoredObject:
-        """The state an event shows: an object that is gone, or left a selection, as it was last."""
-        shown = self.old if type_ == "DELETED" else self.new
-        assert shown is not None
-        return shown
-
-    def body(self, type_: str, codec: Codec, version: str) -> bytes:
-        """The object of an event, with the revision of the event."""
-        shown = self.shown(type_)
-        revision = self.revision if type_ == "DELETED" else shown.revision
-        return with_revision(shown.without_revision(codec, version), revision)
-
-    def line(self, type_: str, codec: Codec, version: str) -> bytes:
-        """The event as a line of a watch stream."""
-        key = (type_, codec, version)
-        lines = self._lines
-        line = lines.get(key) if lines is not None else None
-        if line is None:
-            gvk = codec.resource.gvk(version)
-            body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
-            line = event_line(type_, body)
-            self._keep(key, line)
-        return line
-
-    def frame(self, type_: str, codec: Codec, version: str) -> bytes:
-        """The event as a frame of a watch stream in protobuf."""
-        key = (type_, codec, version, "protobuf")
-        lines = self._lines
-        frame = lines.get(key) if lines is not None else None
-        if frame is None:
-            shown = self.shown(type_)
-            if type_ == "DELETED":
-                message = shown.message_at(self.revision, codec, version)
-            else:
-                message = shown.message(codec, version)
-            gvk = codec.resource.gvk(version)
-            frame = watch_event(type_, in_envelope(message, str(gvk.group_version), gvk.kind))
-            self._keep(key, frame)
-        return frame
-
-    def _keep(self, form: Hashable, line: bytes) -> None:
-        if self._lines is None:
-            self._lines = {}
-        self._lines[form] = line
-        REPRESENTATIONS.keep(self, form, len(line))
-
-    @property
-    def codec(self) -> Codec:
-        shown = self.new or self.old
-        assert shown is not None
-        return shown.codec
-
-    def forget(self, form: Hashable) -> None:
-        if self._lines is not None:
-            self._lines.pop(form, None)
-
-
-def event_line(type_: str, body: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (type_.encode(), body)
 
 
 class ResourceCache:
@@ -154,6 +66,7 @@ class ResourceCache:
         self._taken = 0  # changes that have left the window
         self._window_start = 0  # the window has all changes after this revision
         self._watch: Watch | None = None
+        self._withdrawals = 0  # of the store, when it was loaded
         self._follower: asyncio.Task[None] | None = None
         self._loading: asyncio.Lock = asyncio.Lock()
         self._listeners: dict[Callable[[], None], None] = {}
@@ -172,6 +85,7 @@ class ResourceCache:
                 self._follower = asyncio.create_task(self._follow())
 
     async def _load(self) -> None:
+        self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
         objects: dict[str, StoredObject] = {}
@@ -219,6 +133,16 @@ class ResourceCache:
             self._follower.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._follower
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it may have what the store has withdrawn. It is being loaded again."""
+        return self._withdrawals != self._store.withdrawals
+
+    @property
+    def shown_revision(self) -> int:
+        """The revision that readers are told: it and its objects become durable together."""
+        return max(self.last_change, min(self.revision, self._store.durable))
 
     # --- following ---
 

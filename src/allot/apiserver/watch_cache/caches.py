@@ -78,6 +78,11 @@ class Caches:
         )
         return found
 
+    def last_change(self, resource: Resource) -> int:
+        """The revision of the last change of a resource that was read; 0 if it was not read."""
+        found = self._caches.get(resource)
+        return 0 if found is None else found.last_change
+
     def key(self, resource: Resource, namespace: str, name: str) -> str:
         everywhere = _prefix_of_all(resource)
         return f"{everywhere}{namespace}/{name}" if namespace else everywhere + name

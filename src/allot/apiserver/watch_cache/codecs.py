@@ -23,14 +23,15 @@ from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write
 from allot.api.raw import RawObject
-from allot.api.strictness import strict_issues
+from allot.api.strictness import StrictIssue, strict_issues
 from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.schemas.empty_values import without_empty_values
 from allot.apiserver.schemas.null_values import without_nulls
 from allot.apiserver.schemas.quantities import canonical_part, with_canonical_quantities
-from allot.apiserver.schemas.strictness import check_strictly, type_errors, unknown_fields
+from allot.apiserver.schemas.strictness import check_strictly, known_fields, unknown_fields
+from allot.apiserver.schemas.unknown_fields import without_unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
 
@@ -143,20 +144,23 @@ class RawCodec(PartialCodec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
-        document = RawObject.from_json(body).data
-        problem = type_errors(document, self.resource.gvk(version))
-        if problem is not None:
-            raise problem
+        document = known_fields(RawObject.from_json(body).data, self.resource.gvk(version))
         return self._with_defaults(self._cleaned(document, body, version), version)
 
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        document = RawObject.from_json(body).data
-        issues = check_strictly(body, document, self.resource.gvk(version))
+        document, issues = self._checked(body, version)
         release_interpreter(len(body))
         obj = self._with_defaults(self._cleaned(document, body, version), version)
         return obj, [str(issue) for issue in issues]
+
+    def _checked(self, body: bytes, version: str) -> tuple[Mapping[str, Any], list[StrictIssue]]:
+        """The document in `body` without unknown fields, and these as issues."""
+        gvk = self.resource.gvk(version)
+        document = RawObject.from_json(body).data
+        issues = check_strictly(body, document, gvk)
+        return without_unknown_fields(document, gvk) if issues else document, issues
 
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
         """The document in `body` with canonical quantities, without nulls and empty values."""
@@ -235,8 +239,7 @@ class RawCodec(PartialCodec):
     def with_parts(
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        document = RawObject.from_json(body).data
-        issues = check_strictly(body, document, self.resource.gvk(version))
+        document, issues = self._checked(body, version)
         read = self._cleaned(document, body, version)
         defaults = self._defaults
         if isinstance(defaults, PartDefaults):

@@ -30,7 +30,7 @@ class api_errors_for_storage:  # noqa: N801 - used like a function
 
 
 def api_error_for(error: StorageError) -> ApiError:
-    """What a client is told of an error of the store."""
+    """The error that a client gets for an error of the store."""
     match error:
         case CompactedError(revision=revision, oldest=oldest):
             return api_errors.too_old(revision, oldest)

@@ -41,14 +41,20 @@ class StoredObject:
         """The object with its resourceVersion; decoded when it is first asked for."""
         found = self._object
         if found is None:
-            is_kept = self._written is not None
-            obj = self.codec.as_stored(self._written) if is_kept else self._decoded()
+            written = self._written  # another thread may evict it
+            is_kept = written is not None
+            obj = self.codec.as_stored(written) if is_kept else self._decoded()
             metadata = replace(obj.metadata, resource_version=str(self.entry.revision))
             found = self._object = self.codec.with_metadata(obj, metadata)
             self._written = None
             if not is_kept:
                 self._keep_decoded()
         return found
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether the object is kept, so that it need not be decoded."""
+        return self._object is not None or self._written is not None
 
     def _decoded(self) -> Any:
         return self.codec.decode_stored(self.entry.value)

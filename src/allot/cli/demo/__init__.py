@@ -1,9 +1,11 @@
-"""`allot demo`: the stories of the KEPs, played in a running cluster.
+"""`allot demo`: examples of the KEPs in a running cluster.
 
-`command`   options, the terminal, Ctrl-C
-`stories`   what is said and done, as values
-`steps`     what a step can be
-`runner`    performs steps through the API, and shows the kubectl command that does the same
+`command`       options, Ctrl-C
+`stories`       commentary and steps of each KEP, as values
+`steps`         what a step can be
+`needs`         the devices that a scene needs, and what holds them
+`performance`   plays stories on the terminal
+`runner`        performs steps through the API, and shows the kubectl command that does the same
 """
 
 from allot.cli.demo.command import demo, play

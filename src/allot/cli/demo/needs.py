@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from allot.api.identities import DeviceId
+
 if TYPE_CHECKING:
     from allot.api.claims import ResourceClaim
     from allot.api.classes import DeviceTaintRule
@@ -40,11 +42,11 @@ def obstacles(need: Need, devices: Devices) -> list[str]:
         if slice_.spec.driver not in need.drivers:
             continue
         for device in slice_.spec.devices or ():
-            key = (slice_.spec.driver, slice_.spec.pool.name, device.name)
-            holder = held.get(key) or _taint(device.taints or ())
+            id_ = slice_.spec.device_id(device)
+            holder = held.get(id_) or _taint(device.taints or ())
             found = places.setdefault(slice_.spec.node_name or "", [])
             if holder:
-                found.append(f"{key[1]}/{key[2]} of {key[0]} {holder}")
+                found.append(f"{id_.pool}/{id_.device} of {id_.driver} {holder}")
             else:
                 free += 1
     lines = [line for found in places.values() for line in found]
@@ -55,16 +57,15 @@ def obstacles(need: Need, devices: Devices) -> list[str]:
     return lines
 
 
-def _held(devices: Devices) -> Iterator[tuple[tuple[str, str, str], str]]:
+def _held(devices: Devices) -> Iterator[tuple[DeviceId, str]]:
     for claim in devices.claims:
         allocation = claim.status.allocation
         for result in allocation.devices.results if allocation is not None else ():
-            key = (result.driver, result.pool, result.device)
-            yield key, f"is held by claim {claim.key}{_users(claim)}"
+            yield result.device_id, f"is held by claim {claim.key}{_users(claim)}"
     for rule in devices.rules:
         selector, taint = rule.spec.device_selector, rule.spec.taint
         if selector is not None and selector.device and taint.effect in _BLOCKING:
-            key = (selector.driver or "", selector.pool or "", selector.device)
+            key = DeviceId(selector.driver or "", selector.pool or "", selector.device)
             yield key, f"is tainted by DeviceTaintRule {rule.metadata.name}"
 
 

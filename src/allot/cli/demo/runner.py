@@ -162,7 +162,7 @@ class Runner:
             f"$ allot binding-controller --driver {FABRIC_DRIVER} \\\n    --script {shlex.quote(script)} &"
         )
         attacher = SimulatedAttacher(
-            parse_script(script), clock=self._client.clock, tell=self._show
+            parse_script(script), clock=self._client.clock, report=self._show
         )
         quarantine = TaintRules(self._client, FABRIC_DRIVER)
         controller = BindingController(self._client, FABRIC_DRIVER, attacher, quarantine=quarantine)

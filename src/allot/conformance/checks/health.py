@@ -7,8 +7,8 @@ from typing import Final
 
 import grpc
 
-from allot.conformance.catalog import check
-from allot.conformance.kit import Kit
+from allot.conformance.harness import Harness
+from allot.conformance.registry import check
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
 from allot.conformance.waiting import concurrently
 from allot.kubelet.dra.plugin import open_channel
@@ -20,15 +20,17 @@ DEFAULT_TIMEOUT: Final = 30.0
 MAX_CLOCK_SKEW: Final = 300.0
 
 
-async def _first_message(kit: Kit, version: str) -> dra_health_pb2.NodeWatchResourcesResponse:
-    endpoint = (await kit.registrations.current()).info.endpoint
+async def _first_message(
+    harness: Harness, version: str
+) -> dra_health_pb2.NodeWatchResourcesResponse:
+    endpoint = (await harness.registrations.current()).info.endpoint
     async with open_channel(endpoint) as channel:
         messages = stream(
             channel, node_watch_resources(version), dra_health_pb2.NodeWatchResourcesRequest()
         )
         try:
             return await asyncio.wait_for(
-                anext(aiter(messages)), min(DEFAULT_TIMEOUT, kit.limits.start)
+                anext(aiter(messages)), min(DEFAULT_TIMEOUT, harness.limits.start)
             )
         except grpc.aio.AioRpcError as error:
             raise CheckFailedError(f"{version}: {error.code().name}: {error.details()}") from error
@@ -38,8 +40,8 @@ async def _first_message(kit: Kit, version: str) -> dra_health_pb2.NodeWatchReso
             ) from error
 
 
-async def _versions(kit: Kit) -> list[str]:
-    announced = (await kit.registrations.current()).info.supported_versions
+async def _versions(harness: Harness) -> list[str]:
+    announced = (await harness.registrations.current()).info.supported_versions
     found = [version for version in HEALTH_SERVICES if version in announced]
     if not found:
         raise CheckSkippedError("the driver does not announce a health stream")
@@ -47,10 +49,10 @@ async def _versions(kit: Kit) -> list[str]:
 
 
 @check("health/stream", "Every announced version of the health stream sends a message", API)
-async def streams(kit: Kit) -> None:
-    await kit.slices.complete()
-    for version in await _versions(kit):
-        await _first_message(kit, version)
+async def streams(harness: Harness) -> None:
+    await harness.slices.complete()
+    for version in await _versions(harness):
+        await _first_message(harness, version)
 
 
 @check(
@@ -58,21 +60,21 @@ async def streams(kit: Kit) -> None:
     "A message has published devices, each once, with a time that is about now",
     f"{API}: DeviceHealth",
 )
-async def reports_devices(kit: Kit) -> None:
-    versions = await _versions(kit)
+async def reports_devices(harness: Harness) -> None:
+    versions = await _versions(harness)
     known = {
         (slice_.spec.pool.name, device.name)
-        for slice_ in await kit.slices.complete()
+        for slice_ in await harness.slices.complete()
         for device in slice_.spec.devices or ()
     }
-    message = await _first_message(kit, versions[0])
+    message = await _first_message(harness, versions[0])
     reported = [(each.device.pool_name, each.device.device_name) for each in message.devices]
     if len(set(reported)) < len(reported):
         raise CheckFailedError("a device is reported twice in one message")
     unknown = set(reported) - known
     if unknown:
         raise CheckFailedError(f"devices that are not published: {sorted(unknown)}")
-    now = kit.client.clock.today().timestamp()
+    now = harness.client.clock.today().timestamp()
     for each in message.devices:
         if abs(each.last_updated_time - now) > MAX_CLOCK_SKEW:
             raise CheckFailedError(
@@ -86,14 +88,14 @@ async def reports_devices(kit: Kit) -> None:
     f"{API}: NodeWatchResourcesResponse.devices",
     Level.SHOULD,
 )
-async def reports_all_devices(kit: Kit) -> None:
-    versions = await _versions(kit)
+async def reports_all_devices(harness: Harness) -> None:
+    versions = await _versions(harness)
     missing = {
         (slice_.spec.pool.name, device.name)
-        for slice_ in await kit.slices.complete()
+        for slice_ in await harness.slices.complete()
         for device in slice_.spec.devices or ()
     }
-    message = await _first_message(kit, versions[0])
+    message = await _first_message(harness, versions[0])
     for each in message.devices:
         missing.discard((each.device.pool_name, each.device.device_name))
     if missing:
@@ -105,8 +107,8 @@ async def reports_all_devices(kit: Kit) -> None:
     "A second stream is served: a restarted kubelet connects again",
     "kubelet cm/dra/plugin: streams are opened again",
 )
-async def streams_again(kit: Kit) -> None:
-    await kit.slices.complete()
-    version = (await _versions(kit))[0]
-    await concurrently(_first_message(kit, version), _first_message(kit, version))
-    await _first_message(kit, version)
+async def streams_again(harness: Harness) -> None:
+    await harness.slices.complete()
+    version = (await _versions(harness))[0]
+    await concurrently(_first_message(harness, version), _first_message(harness, version))
+    await _first_message(harness, version)

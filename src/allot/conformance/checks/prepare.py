@@ -8,10 +8,10 @@ from typing import Final
 
 import grpc
 
-from allot.conformance.catalog import check
 from allot.conformance.claims import ClaimUnderTest
-from allot.conformance.kit import Kit
+from allot.conformance.harness import Harness
 from allot.conformance.published_slices import PooledDevice
+from allot.conformance.registry import check
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
 from allot.conformance.waiting import concurrently
 from allot.kubelet.dra.cdi import QUALIFIED_NAME
@@ -29,9 +29,9 @@ MANY: Final = 4
     "A prepared claim has the allocated devices, by pool and name",
     f"{API}: Device.pool_name, device_name",
 )
-async def answers_with_devices(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
+async def answers_with_devices(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    _expect_devices(claim, (await harness.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -39,9 +39,9 @@ async def answers_with_devices(kit: Kit) -> None:
     "All devices of a claim are prepared, each for its request",
     f"{API}: Device.request_names",
 )
-async def prepares_several_devices(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices(2))
-    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
+async def prepares_several_devices(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices(2))
+    _expect_devices(claim, (await harness.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -49,9 +49,9 @@ async def prepares_several_devices(kit: Kit) -> None:
     "Request names are those of the claim's spec, without a chosen alternative",
     f"{API}: Device.request_names; KEP-4816 (prioritized list)",
 )
-async def shortens_request_names(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices(), requests=["main/sub"])
-    for device in (await kit.calls.prepare(claim))[claim.uid]:
+async def shortens_request_names(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices(), requests=["main/sub"])
+    for device in (await harness.calls.prepare(claim))[claim.uid]:
         if set(device.request_names) - {"main"}:
             raise CheckFailedError(
                 f"request names {list(device.request_names)} for the alternative main/sub; expected main"
@@ -63,9 +63,9 @@ async def shortens_request_names(kit: Kit) -> None:
     "CDI device IDs have the form VENDOR/CLASS=NAME",
     f"{API}: Device.cdi_device_ids; CDI specification",
 )
-async def has_cdi_names(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    for device in (await kit.calls.prepare(claim))[claim.uid]:
+async def has_cdi_names(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    for device in (await harness.calls.prepare(claim))[claim.uid]:
         for name in device.cdi_device_ids:
             if not QUALIFIED_NAME.fullmatch(name):
                 raise CheckFailedError(f"{name!r} is not a qualified CDI device name")
@@ -76,12 +76,12 @@ async def has_cdi_names(kit: Kit) -> None:
     "CDI devices exist, once, as soon as the call has returned",
     "CDI specification; KEP-4381 (CDI)",
 )
-async def writes_cdi_files(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    devices = (await kit.calls.prepare(claim))[claim.uid]
+async def writes_cdi_files(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    devices = (await harness.calls.prepare(claim))[claim.uid]
     if not any(device.cdi_device_ids for device in devices):
         raise CheckSkippedError("the driver returns no CDI devices")
-    problem = kit.missing_cdi_devices(devices)
+    problem = harness.missing_cdi_devices(devices)
     if problem:
         raise CheckFailedError(problem)
 
@@ -91,10 +91,10 @@ async def writes_cdi_files(kit: Kit) -> None:
     "A prepared claim is prepared again with the same answer: after a restart the kubelet calls again",
     f"{KEP}: the call must be idempotent",
 )
-async def is_idempotent(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    before = (await kit.calls.prepare(claim))[claim.uid]
-    after = (await kit.calls.prepare(claim))[claim.uid]
+async def is_idempotent(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    before = (await harness.calls.prepare(claim))[claim.uid]
+    after = (await harness.calls.prepare(claim))[claim.uid]
     expect_same(before, after, "the second answer differs")
 
 
@@ -103,9 +103,9 @@ async def is_idempotent(kit: Kit) -> None:
     "Several claims in one call: exactly one answer for each",
     f"{MANAGER}: skipped or unknown claims are errors",
 )
-async def prepares_many(kit: Kit) -> None:
-    claims = [await kit.claims.create(each) for each in await some_devices(kit)]
-    answers = await kit.calls.prepare(*claims)
+async def prepares_many(harness: Harness) -> None:
+    claims = [await harness.claims.create(each) for each in await some_devices(harness)]
+    answers = await harness.calls.prepare(*claims)
     if set(answers) != {claim.uid for claim in claims}:
         raise CheckFailedError("there are answers about claims that were not asked for")
     for claim in claims:
@@ -113,9 +113,9 @@ async def prepares_many(kit: Kit) -> None:
 
 
 @check("prepare/empty", "A call without claims succeeds", API)
-async def accepts_nothing(kit: Kit) -> None:
+async def accepts_nothing(harness: Harness) -> None:
     try:
-        answers = await kit.calls.prepare_all()
+        answers = await harness.calls.prepare_all()
     except grpc.aio.AioRpcError as error:
         raise CheckFailedError(f"{error.code().name}: {error.details()}") from error
     if answers:
@@ -127,10 +127,10 @@ async def accepts_nothing(kit: Kit) -> None:
     "A claim that does not exist is not prepared",
     f"{KEP}: the driver reads the claim",
 )
-async def refuses_missing_claims(kit: Kit) -> None:
-    await kit.slices.complete()
+async def refuses_missing_claims(harness: Harness) -> None:
+    await harness.slices.complete()
     claim = ClaimUnderTest("claim-missing", str(uuid.uuid4()), (), (), ())
-    await kit.calls.refuses(claim, "that does not exist")
+    await harness.calls.refuses(claim, "that does not exist")
 
 
 @check(
@@ -138,9 +138,9 @@ async def refuses_missing_claims(kit: Kit) -> None:
     "A claim whose name now belongs to another UID is not prepared",
     "dynamic-resource-allocation/kubeletplugin: the claim got replaced",
 )
-async def refuses_replaced_claims(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    await kit.calls.refuses(claim._replace(uid=str(uuid.uuid4())), "that was replaced")
+async def refuses_replaced_claims(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    await harness.calls.refuses(claim._replace(uid=str(uuid.uuid4())), "that was replaced")
 
 
 @check(
@@ -148,10 +148,10 @@ async def refuses_replaced_claims(kit: Kit) -> None:
     "A claim without an allocation is not prepared",
     "dynamic-resource-allocation/kubeletplugin: claim not allocated",
 )
-async def refuses_unallocated_claims(kit: Kit) -> None:
-    await kit.slices.complete()
-    claim = await kit.claims.create(allocated=False, requests=["r0"])
-    await kit.calls.refuses(claim, "without an allocation")
+async def refuses_unallocated_claims(harness: Harness) -> None:
+    await harness.slices.complete()
+    claim = await harness.claims.create(allocated=False, requests=["r0"])
+    await harness.calls.refuses(claim, "without an allocation")
 
 
 @check(
@@ -160,10 +160,12 @@ async def refuses_unallocated_claims(kit: Kit) -> None:
     "KEP-4381: the driver verifies that the device exists",
     Level.SHOULD,
 )
-async def refuses_unknown_devices(kit: Kit) -> None:
-    (device,) = await kit.slices.devices(is_shareable=False)
+async def refuses_unknown_devices(harness: Harness) -> None:
+    (device,) = await harness.slices.devices(is_shareable=False)
     unknown = device._replace(device=type(device.device)("conformance-unknown"))
-    await kit.calls.refuses(await kit.claims.create(unknown), "with a device that does not exist")
+    await harness.calls.refuses(
+        await harness.claims.create(unknown), "with a device that does not exist"
+    )
 
 
 @check(
@@ -172,15 +174,15 @@ async def refuses_unknown_devices(kit: Kit) -> None:
     "KEP-4381: the driver is the last line of defence against double use",
     Level.SHOULD,
 )
-async def refuses_devices_in_use(kit: Kit) -> None:
-    (device,) = await kit.slices.devices(is_shareable=False)
-    first = await kit.claims.create(device)
-    await kit.calls.prepare(first)
-    await kit.claims.allocate(first, None)  # without Unprepare, as when a node was lost
-    second = await kit.claims.create(device)
-    await kit.calls.refuses(second, "whose device is prepared for another claim")
-    await kit.calls.unprepare(first)
-    await kit.calls.prepare(second)
+async def refuses_devices_in_use(harness: Harness) -> None:
+    (device,) = await harness.slices.devices(is_shareable=False)
+    first = await harness.claims.create(device)
+    await harness.calls.prepare(first)
+    await harness.claims.allocate(first, None)  # without Unprepare, as when a node was lost
+    second = await harness.claims.create(device)
+    await harness.calls.refuses(second, "whose device is prepared for another claim")
+    await harness.calls.unprepare(first)
+    await harness.calls.prepare(second)
 
 
 @check(
@@ -188,11 +190,11 @@ async def refuses_devices_in_use(kit: Kit) -> None:
     "One claim that cannot be prepared does not fail the others for good",
     f"{API}: an error for each claim",
 )
-async def isolates_failures(kit: Kit) -> None:
-    good = await kit.claims.create(*await kit.slices.devices())
-    bad = await kit.claims.create(allocated=False, requests=["r0"])
+async def isolates_failures(harness: Harness) -> None:
+    good = await harness.claims.create(*await harness.slices.devices())
+    bad = await harness.claims.create(allocated=False, requests=["r0"])
     try:
-        answers = await kit.calls.prepare_all(bad, good)
+        answers = await harness.calls.prepare_all(bad, good)
     except grpc.aio.AioRpcError:
         pass  # allowed: the kubelet discards the whole answer, and calls again
     else:
@@ -200,7 +202,7 @@ async def isolates_failures(kit: Kit) -> None:
             raise CheckFailedError("a claim without an allocation was prepared without an error")
         if good.uid not in answers:
             raise CheckFailedError("the claim beside it has no answer")
-    await kit.calls.prepare(good)
+    await harness.calls.prepare(good)
 
 
 @check(
@@ -208,15 +210,15 @@ async def isolates_failures(kit: Kit) -> None:
     "Devices of other drivers in the same claim are left out",
     f"{MANAGER}: claims with devices of several drivers",
 )
-async def leaves_out_other_drivers(kit: Kit) -> None:
+async def leaves_out_other_drivers(harness: Harness) -> None:
     other = {
         "request": "other",
         "driver": "other.conformance.example.com",
         "pool": "other",
         "device": "conformance-other",
     }
-    claim = await kit.claims.create(*await kit.slices.devices(), others=[other])
-    _expect_devices(claim, (await kit.calls.prepare(claim))[claim.uid])
+    claim = await harness.claims.create(*await harness.slices.devices(), others=[other])
+    _expect_devices(claim, (await harness.calls.prepare(claim))[claim.uid])
 
 
 @check(
@@ -224,19 +226,19 @@ async def leaves_out_other_drivers(kit: Kit) -> None:
     "Shares of one device are prepared for several claims, each with its share ID",
     f"{API}: Device.share_id; KEP-5075 (consumable capacity)",
 )
-async def prepares_shares(kit: Kit) -> None:
-    (device,) = await kit.slices.devices(is_shareable=True)
-    if V1 not in await kit.registrations.versions():
+async def prepares_shares(harness: Harness) -> None:
+    (device,) = await harness.slices.devices(is_shareable=True)
+    if V1 not in await harness.registrations.versions():
         raise CheckSkippedError("only v1.DRAPlugin has share IDs")
-    claims = [await kit.claims.create(device), await kit.claims.create(device)]
-    answers = await kit.calls.prepare(*claims, version=V1)
+    claims = [await harness.claims.create(device), await harness.claims.create(device)]
+    answers = await harness.calls.prepare(*claims, version=V1)
     for claim in claims:
         found = [each.share_id for each in answers[claim.uid]]
         if found != list(claim.share_ids):
             raise CheckFailedError(f"share IDs {found}; allocated: {list(claim.share_ids)}")
     ids = [{id_ for each in answers[claim.uid] for id_ in each.cdi_device_ids} for claim in claims]
-    await kit.calls.unprepare(claims[0])
-    problem = kit.missing_cdi_devices(answers[claims[1].uid])
+    await harness.calls.unprepare(claims[0])
+    problem = harness.missing_cdi_devices(answers[claims[1].uid])
     if ids[1] and problem:
         raise CheckFailedError(f"after the other share was unprepared: {problem}")
 
@@ -246,17 +248,17 @@ async def prepares_shares(kit: Kit) -> None:
     "A claim with admin access is prepared although another claim has the device",
     "KEP-5018 (admin access)",
 )
-async def grants_admin_access(kit: Kit) -> None:
-    (device,) = await kit.slices.devices(is_shareable=False)
-    user = await kit.claims.create(device)
-    before = (await kit.calls.prepare(user))[user.uid]
-    admin = await kit.claims.create(device, admin_access=True)
-    await kit.calls.prepare(admin)
-    await kit.calls.unprepare(admin)
-    problem = kit.missing_cdi_devices(before)
+async def grants_admin_access(harness: Harness) -> None:
+    (device,) = await harness.slices.devices(is_shareable=False)
+    user = await harness.claims.create(device)
+    before = (await harness.calls.prepare(user))[user.uid]
+    admin = await harness.claims.create(device, admin_access=True)
+    await harness.calls.prepare(admin)
+    await harness.calls.unprepare(admin)
+    problem = harness.missing_cdi_devices(before)
     if problem:
         raise CheckFailedError(f"after the admin's claim was unprepared: {problem}")
-    expect_same(before, (await kit.calls.prepare(user))[user.uid], "the user's claim changed")
+    expect_same(before, (await harness.calls.prepare(user))[user.uid], "the user's claim changed")
 
 
 @check(
@@ -264,12 +266,12 @@ async def grants_admin_access(kit: Kit) -> None:
     "Calls for different claims at the same time all succeed",
     f"{MANAGER}: pods start concurrently",
 )
-async def prepares_in_parallel(kit: Kit) -> None:
-    claims = [await kit.claims.create(each) for each in await some_devices(kit)]
-    answers = await concurrently(*(kit.calls.prepare(claim) for claim in claims))
+async def prepares_in_parallel(harness: Harness) -> None:
+    claims = [await harness.claims.create(each) for each in await some_devices(harness)]
+    answers = await concurrently(*(harness.calls.prepare(claim) for claim in claims))
     for claim, answer in zip(claims, answers, strict=True):
         _expect_devices(claim, answer[claim.uid])
-        problem = kit.missing_cdi_devices(answer[claim.uid])
+        problem = harness.missing_cdi_devices(answer[claim.uid])
         if problem:
             raise CheckFailedError(problem)
 
@@ -279,9 +281,9 @@ async def prepares_in_parallel(kit: Kit) -> None:
     "Calls for the same claim at the same time have the same answer",
     f"{KEP}: the call must be idempotent",
 )
-async def prepares_one_in_parallel(kit: Kit) -> None:
-    claim = await kit.claims.create(*await kit.slices.devices())
-    answers = await concurrently(*(kit.calls.prepare(claim) for _ in range(MANY)))
+async def prepares_one_in_parallel(harness: Harness) -> None:
+    claim = await harness.claims.create(*await harness.slices.devices())
+    answers = await concurrently(*(harness.calls.prepare(claim) for _ in range(MANY)))
     for answer in answers[1:]:
         expect_same(answers[0][claim.uid], answer[claim.uid], "the answers differ")
 
@@ -291,13 +293,13 @@ async def prepares_one_in_parallel(kit: Kit) -> None:
     "All announced versions of DRAPlugin give the same answer; v1beta1 has no share IDs",
     "kubelet dra/v1beta1 api.proto",
 )
-async def agrees_in_all_versions(kit: Kit) -> None:
-    versions = await kit.registrations.versions()
+async def agrees_in_all_versions(harness: Harness) -> None:
+    versions = await harness.registrations.versions()
     if V1 not in versions or V1BETA1 not in versions:
         raise CheckSkippedError("the driver announces one version")
-    claim = await kit.claims.create(*await kit.slices.devices())
-    first = (await kit.calls.prepare(claim, version=V1))[claim.uid]
-    second = (await kit.calls.prepare(claim, version=V1BETA1))[claim.uid]
+    claim = await harness.claims.create(*await harness.slices.devices())
+    first = (await harness.calls.prepare(claim, version=V1))[claim.uid]
+    second = (await harness.calls.prepare(claim, version=V1BETA1))[claim.uid]
     for device in first:
         device.ClearField("share_id")
     if any(device.HasField("share_id") for device in second):
@@ -305,14 +307,14 @@ async def agrees_in_all_versions(kit: Kit) -> None:
     expect_same(first, second, "v1 and v1beta1 differ")
 
 
-async def some_devices(kit: Kit) -> list[PooledDevice]:
+async def some_devices(harness: Harness) -> list[PooledDevice]:
     """Two to four devices."""
     for count in range(MANY, 2, -1):
         try:
-            return await kit.slices.devices(count)
+            return await harness.slices.devices(count)
         except CheckSkippedError:
             continue
-    return await kit.slices.devices(2)
+    return await harness.slices.devices(2)
 
 
 def _expect_devices(claim: ClaimUnderTest, found: Sequence[dra_plugin_pb2.Device]) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 
 import grpc
 
-from allot.conformance.catalog import check
-from allot.conformance.kit import Kit
+from allot.conformance.harness import Harness
+from allot.conformance.registry import check
 from allot.conformance.results import CheckFailedError, CheckSkippedError, Level
 from allot.kubelet.dra.paths import MAX_SOCKET_PATH
 from allot.proto.services import DRA_PLUGIN_TYPE, DRA_SERVICES, V1
@@ -26,13 +26,13 @@ MAX_DRIVER_NAME: Final = 63
     "A socket in the registry directory answers GetInfo within a second",
     f"{PLUGIN_REGISTRATION}, KEP-4381 (kubelet)",
 )
-async def registers(kit: Kit) -> None:
-    await kit.registrations.current()
+async def registers(harness: Harness) -> None:
+    await harness.registrations.current()
 
 
 @check("registration/type", "The plugin type is DRAPlugin", PLUGIN_REGISTRATION)
-async def has_type(kit: Kit) -> None:
-    info = (await kit.registrations.current()).info
+async def has_type(harness: Harness) -> None:
+    info = (await harness.registrations.current()).info
     if info.type != DRA_PLUGIN_TYPE:
         raise CheckFailedError(f"the type is {info.type!r}, not {DRA_PLUGIN_TYPE!r}")
 
@@ -42,8 +42,8 @@ async def has_type(kit: Kit) -> None:
     "The name is that of the driver: a DNS subdomain of at most 63 characters",
     "resource.k8s.io/v1 ResourceSliceSpec.driver",
 )
-async def has_name(kit: Kit) -> None:
-    name = (await kit.registrations.current()).info.name
+async def has_name(harness: Harness) -> None:
+    name = (await harness.registrations.current()).info.name
     if len(name) > MAX_DRIVER_NAME or not _SUBDOMAIN.fullmatch(name):
         raise CheckFailedError(f"{name!r} is not a DNS subdomain of at most 63 characters")
 
@@ -53,8 +53,8 @@ async def has_name(kit: Kit) -> None:
     "The endpoint is the absolute path of a unix socket, of at most 107 bytes",
     PLUGIN_REGISTRATION,
 )
-async def has_endpoint(kit: Kit) -> None:
-    endpoint = (await kit.registrations.current()).info.endpoint
+async def has_endpoint(harness: Harness) -> None:
+    endpoint = (await harness.registrations.current()).info.endpoint
     path = Path(endpoint)
     if not path.is_absolute():
         raise CheckFailedError(f"endpoint {endpoint!r} is not an absolute path")
@@ -69,9 +69,9 @@ async def has_endpoint(kit: Kit) -> None:
     "supported_versions has v1.DRAPlugin or v1beta1.DRAPlugin",
     f"{KUBELET_PLUGIN}, kubelet cm/dra/plugin",
 )
-async def has_versions(kit: Kit) -> None:
-    if not await kit.registrations.versions():
-        announced = list((await kit.registrations.current()).info.supported_versions)
+async def has_versions(harness: Harness) -> None:
+    if not await harness.registrations.versions():
+        announced = list((await harness.registrations.current()).info.supported_versions)
         raise CheckFailedError(f"{announced} has none of {', '.join(DRA_SERVICES)}")
 
 
@@ -81,8 +81,8 @@ async def has_versions(kit: Kit) -> None:
     f"{KUBELET_PLUGIN}: the kubelet uses the first version that it knows",
     Level.SHOULD,
 )
-async def prefers_v1(kit: Kit) -> None:
-    versions = await kit.registrations.versions()
+async def prefers_v1(harness: Harness) -> None:
+    versions = await harness.registrations.versions()
     if versions[:1] != [V1]:
         raise CheckFailedError(f"the kubelet would use {versions[0]}" if versions else "no version")
 
@@ -92,10 +92,10 @@ async def prefers_v1(kit: Kit) -> None:
     "Every announced version of DRAPlugin is served at the endpoint",
     f"{KUBELET_PLUGIN}, kubelet dra/v1 and dra/v1beta1 api.proto",
 )
-async def serves_versions(kit: Kit) -> None:
-    for version in await kit.registrations.versions():
+async def serves_versions(harness: Harness) -> None:
+    for version in await harness.registrations.versions():
         try:
-            await kit.calls.prepare_all(version=version)
+            await harness.calls.prepare_all(version=version)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise CheckFailedError(f"{version} is announced and not implemented") from error
@@ -103,10 +103,10 @@ async def serves_versions(kit: Kit) -> None:
 
 
 @check("registration/notification", "NotifyRegistrationStatus is answered", PLUGIN_REGISTRATION)
-async def is_notified(kit: Kit) -> None:
-    socket = (await kit.registrations.current()).socket
+async def is_notified(harness: Harness) -> None:
+    socket = (await harness.registrations.current()).socket
     try:
-        await kit.registrations.notify(socket)
+        await harness.registrations.notify(socket)
     except grpc.aio.AioRpcError as error:
         raise CheckFailedError(f"{error.code().name}: {error.details()}") from error
 
@@ -116,9 +116,9 @@ async def is_notified(kit: Kit) -> None:
     "GetInfo gives the same answer again: a restarted kubelet asks again",
     "KEP-4381 (kubelet restarts)",
 )
-async def has_stable_info(kit: Kit) -> None:
-    before = await kit.registrations.current()
-    after = await kit.registrations.get_info(before.socket)
+async def has_stable_info(harness: Harness) -> None:
+    before = await harness.registrations.current()
+    after = await harness.registrations.get_info(before.socket)
     if after != before.info:
         raise CheckFailedError("GetInfo answered differently, or not at all, the second time")
 
@@ -128,9 +128,9 @@ async def has_stable_info(kit: Kit) -> None:
     "One running instance has one registration socket",
     "kubelet cm/dra/plugin: an endpoint is registered once",
 )
-async def registers_once(kit: Kit) -> None:
-    await kit.registrations.current()
-    found = await kit.registrations.answering()
+async def registers_once(harness: Harness) -> None:
+    await harness.registrations.current()
+    found = await harness.registrations.answering()
     if len(found) != 1:
         raise CheckFailedError(f"{len(found)} sockets answer: {[each.socket for each in found]}")
 
@@ -140,16 +140,16 @@ async def registers_once(kit: Kit) -> None:
     "The driver still serves after the kubelet refused it: it is asked again",
     "kubelet pluginmanager/reconciler",
 )
-async def survives_refusal(kit: Kit) -> None:
-    if not kit.driver.can_restart:
-        raise CheckSkippedError("would disturb a driver that the kit did not start")
-    registration = await kit.registrations.current()
+async def survives_refusal(harness: Harness) -> None:
+    if not harness.driver.can_restart:
+        raise CheckSkippedError("would disturb a driver that the harness did not start")
+    registration = await harness.registrations.current()
     try:
-        await kit.registrations.notify(registration.socket, "refused by the conformance kit")
+        await harness.registrations.notify(registration.socket, "refused by the conformance suite")
     except grpc.aio.AioRpcError as error:
         if error.code() is grpc.StatusCode.UNAVAILABLE:
             raise CheckFailedError("the driver went away") from error
-    await kit.client.clock.sleep(min(kit.limits.quiet, 0.5))
-    if kit.problem():  # a driver may end, to be started again
-        await kit.driver.start(kit.instance)
-    await kit.registrations.register()
+    await harness.client.clock.sleep(min(harness.limits.quiet, 0.5))
+    if harness.problem():  # a driver may end, to be started again
+        await harness.driver.start(harness.instance)
+    await harness.registrations.register()

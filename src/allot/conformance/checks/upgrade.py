@@ -6,35 +6,35 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from allot.conformance.catalog import check
 from allot.conformance.checks.prepare import expect_same
-from allot.conformance.kit import FIRST, SECOND, Kit
+from allot.conformance.harness import FIRST, SECOND, Harness
 from allot.conformance.registrations import Registration
+from allot.conformance.registry import check
 from allot.conformance.results import CheckFailedError, CheckSkippedError
 
 HELPER: Final = "dynamic-resource-allocation/kubeletplugin: RollingUpdate"
 
 
 @asynccontextmanager
-async def _second_instance(kit: Kit) -> AsyncIterator[list[Registration]]:
+async def _second_instance(harness: Harness) -> AsyncIterator[list[Registration]]:
     """Both instances run; in the end only the first."""
-    if not kit.driver.can_run_twice:
+    if not harness.driver.can_run_twice:
         raise CheckSkippedError("needs a command line with {instance}")
-    await kit.registrations.current()
-    await kit.driver.start(SECOND)
+    await harness.registrations.current()
+    await harness.driver.start(SECOND)
     try:
 
         async def both() -> list[Registration]:
-            found = await kit.registrations.answering()
+            found = await harness.registrations.answering()
             return found if len(found) == 2 else []
 
-        yield await kit.until(both, "two instances to register")
+        yield await harness.until(both, "two instances to register")
     finally:
-        await kit.driver.stop(SECOND)
-        if kit.driver.problem(FIRST) or not await kit.registrations.answering():
-            await kit.driver.kill(FIRST)
-            await kit.driver.start(FIRST)
-        await kit.registrations.register()
+        await harness.driver.stop(SECOND)
+        if harness.driver.problem(FIRST) or not await harness.registrations.answering():
+            await harness.driver.kill(FIRST)
+            await harness.driver.start(FIRST)
+        await harness.registrations.register()
 
 
 @check(
@@ -42,8 +42,8 @@ async def _second_instance(kit: Kit) -> AsyncIterator[list[Registration]]:
     "Two instances run at the same time, each with its own sockets",
     HELPER,
 )
-async def runs_twice(kit: Kit) -> None:
-    async with _second_instance(kit) as found:
+async def runs_twice(harness: Harness) -> None:
+    async with _second_instance(harness) as found:
         if len({each.info.endpoint for each in found}) != 2:
             raise CheckFailedError("both instances have the same endpoint")
 
@@ -53,23 +53,23 @@ async def runs_twice(kit: Kit) -> None:
     "What the old instance prepared, the new one answers and unprepares; its slices stay",
     HELPER,
 )
-async def hands_over(kit: Kit) -> None:
-    if not kit.driver.can_run_twice:
+async def hands_over(harness: Harness) -> None:
+    if not harness.driver.can_run_twice:
         raise CheckSkippedError("needs a command line with {instance}")
-    claim = await kit.claims.create(*await kit.slices.devices())
-    before = (await kit.calls.prepare(claim))[claim.uid]
-    slices = {each.metadata.uid for each in await kit.slices.complete()}
-    async with _second_instance(kit):
-        problem = await kit.driver.stop(FIRST)
-        kit.instance = SECOND
+    claim = await harness.claims.create(*await harness.slices.devices())
+    before = (await harness.calls.prepare(claim))[claim.uid]
+    slices = {each.metadata.uid for each in await harness.slices.complete()}
+    async with _second_instance(harness):
+        problem = await harness.driver.stop(FIRST)
+        harness.instance = SECOND
         try:
             if problem:
                 raise CheckFailedError(problem)
-            after = (await kit.calls.prepare(claim))[claim.uid]
+            after = (await harness.calls.prepare(claim))[claim.uid]
             expect_same(before, after, "the new instance has another answer")
-            await kit.calls.unprepare(claim)
-            if {each.metadata.uid for each in await kit.slices.now()} != slices:
+            await harness.calls.unprepare(claim)
+            if {each.metadata.uid for each in await harness.slices.now()} != slices:
                 raise CheckFailedError("slices were deleted or created")
         finally:
-            kit.instance = FIRST
-            await kit.driver.start(FIRST)
+            harness.instance = FIRST
+            await harness.driver.start(FIRST)

@@ -272,8 +272,8 @@ class BindingController:
 
         def report(reason: str, message: str) -> None:
             if self.known.phase(key, attachment) is Phase.ATTACHING:
-                said = DeviceReport(False, reason, message)
-                self.known.put(key, attachment, AttachmentState(Phase.ATTACHING, said))
+                device_report = DeviceReport(False, reason, message)
+                self.known.put(key, attachment, AttachmentState(Phase.ATTACHING, device_report))
                 self._queue.add_after(key, self._settings.progress_seconds)
 
         report("Attaching", _place("being made ready", attachment))

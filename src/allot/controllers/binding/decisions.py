@@ -98,7 +98,7 @@ def decide(
             continue
         before = known.get(attachment)
         if before is not None and before.phase is not Phase.FOUND:
-            actions += _say(claim, driver, attachment, before.report, owned)
+            actions += _report_actions(claim, driver, attachment, before.report, owned)
         elif has_failed(claim, request):
             actions.append(Adopt(request, Phase.FAILED))
         elif is_ready(claim, request):
@@ -120,7 +120,7 @@ def orphans(found: Iterable[Attachment], held: Iterable[Attachment]) -> list[Att
     ]
 
 
-def _say(
+def _report_actions(
     claim: ResourceClaim,
     driver: str,
     attachment: Attachment,

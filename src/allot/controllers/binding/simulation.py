@@ -74,19 +74,19 @@ READY_AT_ONCE: Final = DeviceBehaviour()
 
 
 class SimulatedAttacher(Attacher):
-    """Attaches nothing, with the delays of a script. `tell` is called for every event."""
+    """Attaches nothing, with the delays of a script. `report` is called for every event."""
 
     def __init__(
         self,
         script: Iterable[DeviceBehaviour] = (),
         *,
         clock: Clock | None = None,
-        tell: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
         attached: Iterable[Attachment] = (),
     ) -> None:
         self._script = tuple(script)
         self._clock: Clock = clock or LoopClock()
-        self._tell = tell or (lambda _: None)
+        self._report = report or (lambda _: None)
         self._attempts: dict[Attachment, int] = {}
         self.devices = dict.fromkeys(attached)
         """Attached devices, and devices being attached."""
@@ -99,7 +99,7 @@ class SimulatedAttacher(Attacher):
         behaviour = self.behaviour(attachment.device)
         attempt = self._attempts[attachment] = self._attempts.get(attachment, 0) + 1
         self.devices[attachment] = None
-        self._tell(f"{device}: attempt {attempt}: {behaviour}")
+        self._report(f"{device}: attempt {attempt}: {behaviour}")
         device.report("Simulated", f"attempt {attempt}: {behaviour}")
         if behaviour.hang:
             await asyncio.Event().wait()
@@ -107,13 +107,13 @@ class SimulatedAttacher(Attacher):
         fail = behaviour.fail
         if fail is not None and (not fail.times or attempt <= fail.times):
             raise AttachFailedError(fail.reason, fail.message, permanent=fail.permanent)
-        self._tell(f"{device}: ready")
+        self._report(f"{device}: ready")
 
     async def detach(self, device: Attachment) -> None:
         if device in self.devices:
             await self._clock.sleep(self.behaviour(device.device).detach_seconds)
             del self.devices[device]
-            self._tell(f"{device}: detached")
+            self._report(f"{device}: detached")
         self._attempts.pop(device, None)
 
     async def attached(self) -> Iterable[Attachment]:

@@ -92,7 +92,7 @@ class CronJobController(QueueController[ObjectKey]):
             job = by_uid.get(reference.get("uid", ""))
             if job is None:
                 if await self._is_gone(cron_job, reference):
-                    self._tell(
+                    self._record_event(
                         cron_job,
                         NORMAL,
                         "MissingJob",
@@ -101,7 +101,7 @@ class CronJobController(QueueController[ObjectKey]):
                     continue
             elif outcome := finished_as(job):
                 note = f"Saw completed job: {name_of(job)}, condition: {outcome}"
-                self._tell(cron_job, NORMAL, "SawCompletedJob", note)
+                self._record_event(cron_job, NORMAL, "SawCompletedJob", note)
                 continue
             kept.append(reference)
         last = self._last_success(cron_job, jobs)
@@ -131,9 +131,9 @@ class CronJobController(QueueController[ObjectKey]):
         except ApiStatusError as error:
             if error.is_not_found or error.is_conflict:
                 return
-            self._tell(cron_job, WARNING, "FailedDelete", f"Deleted job: {error}")
+            self._record_event(cron_job, WARNING, "FailedDelete", f"Deleted job: {error}")
             raise
-        self._tell(cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {name_of(job)}")
+        self._record_event(cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {name_of(job)}")
 
     # --- the next job ---
 
@@ -144,12 +144,12 @@ class CronJobController(QueueController[ObjectKey]):
         try:
             times = timetable(cron_job)
         except UnusableScheduleError as error:
-            self._tell(cron_job, WARNING, error.reason, str(error))
+            self._record_event(cron_job, WARNING, error.reason, str(error))
             return cron_job  # until it is changed
         now = self.clock.today()
         due = due_time(cron_job, times, now)
         if due.is_overrun:
-            self._tell(cron_job, WARNING, "TooManyMissedTimes", TOO_MANY_MISSED)
+            self._record_event(cron_job, WARNING, "TooManyMissedTimes", TOO_MANY_MISSED)
         started = cron_job
         if due.moment is not None:
             started = await self._start(cron_job, times, due.moment, now)
@@ -163,7 +163,7 @@ class CronJobController(QueueController[ObjectKey]):
     ) -> RawObject:
         if is_too_late(cron_job, moment, now):
             note = f"Missed scheduled time to start a job: {format_datetime(moment)}"
-            self._tell(cron_job, WARNING, "MissSchedule", note)
+            self._record_event(cron_job, WARNING, "MissSchedule", note)
             return cron_job
         active: list[Json] = cron_job.get("status", "active", default=[])
         name = job_name(cron_job, moment)
@@ -171,7 +171,7 @@ class CronJobController(QueueController[ObjectKey]):
             return cron_job
         match cron_job.get("spec", "concurrencyPolicy"):
             case "Forbid" if active:
-                self._tell(
+                self._record_event(
                     cron_job,
                     NORMAL,
                     "JobAlreadyActive",
@@ -210,12 +210,12 @@ class CronJobController(QueueController[ObjectKey]):
             if error.is_already_exists:
                 found = await self.client.find(JOBS, job.key)
                 return found if found is not None and is_controlled_by(found, cron_job) else None
-            self._tell(cron_job, WARNING, "FailedCreate", f"Error creating job: {error}")
+            self._record_event(cron_job, WARNING, "FailedCreate", f"Error creating job: {error}")
             raise
         except ClientError as error:
-            self._tell(cron_job, WARNING, "FailedCreate", f"Error creating job: {error}")
+            self._record_event(cron_job, WARNING, "FailedCreate", f"Error creating job: {error}")
             raise
-        self._tell(cron_job, NORMAL, "SuccessfulCreate", f"Created job {name_of(created)}")
+        self._record_event(cron_job, NORMAL, "SuccessfulCreate", f"Created job {name_of(created)}")
         return created
 
     # --- writes ---
@@ -229,5 +229,5 @@ class CronJobController(QueueController[ObjectKey]):
             if not error.is_not_found:
                 raise
 
-    def _tell(self, cron_job: RawObject, type_: str, reason: str, note: str) -> None:
+    def _record_event(self, cron_job: RawObject, type_: str, reason: str, note: str) -> None:
         self._recorder.event(reference_to(CRON_JOBS, cron_job), type_, reason, reason, note)

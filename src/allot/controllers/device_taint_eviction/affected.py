@@ -186,9 +186,7 @@ class Affected:
         generations: dict[tuple[str, str], int] = {}
         for slice_ in self._slices.list():
             spec = slice_.spec
-            devices = (
-                DeviceId(spec.driver, spec.pool.name, device.name) for device in spec.devices or ()
-            )
+            devices = (spec.device_id(device) for device in spec.devices or ())
             selected = sum(selects(rule, device) for device in devices)
             if selected:
                 pool = spec.driver, spec.pool.name
@@ -249,7 +247,7 @@ def tainted_devices(slice_: ResourceSlice) -> Iterator[DeviceId]:
     """Devices with a NoExecute taint in the slice itself."""
     for device in slice_.spec.devices or ():
         if any(taint.effect == NO_EXECUTE for taint in device.taints):
-            yield DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
+            yield slice_.spec.device_id(device)
 
 
 def _tainted_values(slice_: ResourceSlice) -> Iterable[str]:

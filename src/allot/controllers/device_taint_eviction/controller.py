@@ -190,7 +190,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         eviction = self._affected.eviction_of(pod)
         if eviction is None:
             if self._end_waiting(ref):
-                self._say(pod, "Cancelling deletion")
+                self._record_event(pod, "Cancelling deletion")
             return
         if ref in self._evicted:
             return
@@ -205,7 +205,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         ref = pod_ref(pod)
         log.info("evicting pod %s from its devices", ref.key)
-        self._say(pod, "Marking for deletion")
+        self._record_event(pod, "Marking for deletion")
         if await disrupt(self.client, pod, WHY):
             late = (self.clock.today() - eviction.at).total_seconds()
             self._metrics.deleted(late)
@@ -229,7 +229,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
         for rule in rules:
             self.queue.add_after(rule, UPDATE_SECONDS)
 
-    def _say(self, pod: Pod, note: str) -> None:
+    def _record_event(self, pod: Pod, note: str) -> None:
         self._recorder.event(reference_to(PODS, pod), NORMAL, REASON, ACTION, note)
 
     # --- reconciling rules ---
@@ -271,8 +271,8 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
             if wait != 0:
                 return found
             evicted = self._evicted_by[rule.metadata.uid]
-            said = eviction_condition(current, reach, evicted)
-            return found if said is None else with_condition(found, said, self.clock.today())
+            update = eviction_condition(current, reach, evicted)
+            return found if update is None else with_condition(found, update, self.clock.today())
 
         try:
             await self.client.update_with_retry(

@@ -34,7 +34,7 @@ class Reach(NamedTuple):
     allocated_devices: int = 0
 
 
-class Said(NamedTuple):
+class EvictionCondition(NamedTuple):
     """Status, reason and message of the condition."""
 
     status: str
@@ -66,29 +66,35 @@ def seconds_until_update(rule: DeviceTaintRule, today: datetime) -> float:
     return min(max(UPDATE_SECONDS - since, 0.0), UPDATE_SECONDS)
 
 
-def eviction_condition(rule: DeviceTaintRule, reach: Reach, evicted: int) -> Said | None:
+def eviction_condition(
+    rule: DeviceTaintRule, reach: Reach, evicted: int
+) -> EvictionCondition | None:
     """The condition to write; None if it is up to date. `evicted` counts since this controller started."""
     known = known_condition(rule)
-    said = _progress(rule.spec.taint.effect, reach, evicted, known)
+    update = _progress(rule.spec.taint.effect, reach, evicted, known)
     if evicted:
         tail = f"{_pods(evicted)} evicted since starting the controller."
-        said = said._replace(message=f"{said.message} {tail}".lstrip())
-    is_known = known is not None and said == (known.status, known.reason, known.message)
-    return None if is_known else said
+        update = update._replace(message=f"{update.message} {tail}".lstrip())
+    is_known = known is not None and update == (known.status, known.reason, known.message)
+    return None if is_known else update
 
 
-def _progress(effect: str, reach: Reach, evicted: int, known: Condition | None) -> Said:
+def _progress(
+    effect: str, reach: Reach, evicted: int, known: Condition | None
+) -> EvictionCondition:
     if effect == NO_EFFECT:
-        return Said("False", DRY_RUN, _dry_run(reach))
+        return EvictionCondition("False", DRY_RUN, _dry_run(reach))
     if effect != NO_EXECUTE:
-        return Said("False", OTHER_EFFECT, f"Eviction only happens for the {NO_EXECUTE} effect.")
+        return EvictionCondition(
+            "False", OTHER_EFFECT, f"Eviction only happens for the {NO_EXECUTE} effect."
+        )
     if reach.pods:
         need = "needs" if reach.pods == 1 else "need"
         message = f"{_pods(reach.pods)} {need} to be evicted in {_places(reach.namespaces)}."
-        return Said("True", PENDING, message)
+        return EvictionCondition("True", PENDING, message)
     # Another controller, or this one before a restart, may have evicted pods.
     has_evicted = evicted or (known is not None and known.reason in (PENDING, COMPLETED))
-    return Said("False", COMPLETED if has_evicted else NOT_STARTED)
+    return EvictionCondition("False", COMPLETED if has_evicted else NOT_STARTED)
 
 
 def _dry_run(reach: Reach) -> str:
@@ -113,13 +119,13 @@ def _devices(count: int, kind: str) -> str:
     return f"1 {kind} device" if count == 1 else f"{count} {kind} devices"
 
 
-def with_condition(rule: RawObject, said: Said, today: datetime) -> RawObject:
+def with_condition(rule: RawObject, update: EvictionCondition, today: datetime) -> RawObject:
     """The rule with its condition replaced or added. All other fields are unchanged."""
     condition = {
         "type": EVICTION_IN_PROGRESS,
         "observedGeneration": rule.get("metadata", "generation", default=0),
         "lastTransitionTime": written_time(today),
-        **said._asdict(),
+        **update._asdict(),
     }
     conditions = list(rule.get("status", "conditions", default=()))
     for index, known in enumerate(conditions):

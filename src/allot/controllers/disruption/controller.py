@@ -127,7 +127,7 @@ class DisruptionController(QueueController[ObjectKey]):
         try:
             expected = await self._expected_pods(budget, pods)
         except UnknownScaleError as error:
-            self._tell(
+            self._record_event(
                 budget,
                 WARNING,
                 "CalculateExpectedPodCountFailed",
@@ -154,7 +154,7 @@ class DisruptionController(QueueController[ObjectKey]):
         in_namespace = self._pods.by_index(BY_NAMESPACE, namespace_of(budget))
         pods = [pod for pod in in_namespace if selects_labels(selector, labels_of(pod))]
         if not pods:
-            self._tell(budget, NORMAL, "NoPods", "No matching pods found")
+            self._record_event(budget, NORMAL, "NoPods", "No matching pods found")
         return pods
 
     async def _expected_pods(self, budget: RawObject, pods: list[Pod]) -> int:
@@ -162,7 +162,7 @@ class DisruptionController(QueueController[ObjectKey]):
             return len(pods)
         expected = await self._expected.count(pods)
         if expected.unmanaged:
-            self._tell(budget, WARNING, "UnmanagedPods", _unmanaged_note(budget))
+            self._record_event(budget, WARNING, "UnmanagedPods", _unmanaged_note(budget))
         return expected.total
 
     async def _write(self, budget: RawObject, status: Json) -> None:
@@ -180,7 +180,7 @@ class DisruptionController(QueueController[ObjectKey]):
             log.debug("budget %s: %s; retrying", budget.key, error)
             self.queue.add_after(budget.key, CONFLICT_SECONDS)
 
-    def _tell(self, budget: RawObject, type_: str, reason: str, note: str) -> None:
+    def _record_event(self, budget: RawObject, type_: str, reason: str, note: str) -> None:
         reference = reference_to(POD_DISRUPTION_BUDGETS, budget)
         self._recorder.event(reference, type_, reason, reason, note)
 

@@ -29,6 +29,7 @@ from allot.controllers.garbage_collector.graph import (
     GraphNode,
     GraphWork,
     OwnerGraph,
+    is_same_in_graph,
 )
 from allot.controllers.garbage_collector.owners import Owners, UnknownOwnerError
 
@@ -69,7 +70,8 @@ class GarbageCollector(QueueController[CollectorKey]):
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
         if new is not None:
-            self._add(self.graph.put(GraphNode.of(kind, new)))
+            if old is None or not is_same_in_graph(old, new):
+                self._add(self.graph.put(GraphNode.of(kind, new)))
         elif old is not None:
             self._add(self.graph.drop(old.uid))
 
@@ -84,7 +86,7 @@ class GarbageCollector(QueueController[CollectorKey]):
         if node is None:
             return  # deleted
         try:
-            await (self._orphan(node) if key.orphans else self._judge(node))
+            await (self._orphan(node) if key.orphans else self._reconcile_node(node))
         except UnknownOwnerError as error:
             log.warning("%s: not deleted: %s", node, error)
             if error.may_change:
@@ -97,7 +99,7 @@ class GarbageCollector(QueueController[CollectorKey]):
 
     # --- deletion ---
 
-    async def _judge(self, node: GraphNode) -> None:
+    async def _reconcile_node(self, node: GraphNode) -> None:
         obj = await self._current(node)
         if obj is None:
             return  # the informer delivers the deletion

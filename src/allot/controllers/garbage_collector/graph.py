@@ -62,6 +62,15 @@ class GraphNode(NamedTuple):
         return f"{self.kind.group_resource} {self.key}"
 
 
+def is_same_in_graph(old: MetadataObject, new: MetadataObject) -> bool:
+    """Whether two versions of an object have the same node. Most updates change neither owners nor finalizers."""
+    return (
+        old.owners == new.owners
+        and old.finalizers == new.finalizers
+        and old.is_being_deleted == new.is_being_deleted
+    )
+
+
 class GraphWork(NamedTuple):
     """The objects to check after a change, by uid."""
 
@@ -96,6 +105,8 @@ class OwnerGraph:
         """Add or update an object."""
         old = self._nodes.get(new.uid)
         self._nodes[new.uid] = new
+        if not new.owners and not new.is_being_deleted and (old is None or not old.owners):
+            return NOTHING
         before = {ref.uid for ref in old.owners} if old else set()
         after = {ref.uid for ref in new.owners}
         for owner in before - after:

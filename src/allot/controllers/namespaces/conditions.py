@@ -31,7 +31,7 @@ class DeletionProgress:
         )
 
 
-class _Told(NamedTuple):
+class _DeletionCondition(NamedTuple):
     """A condition; False, with the given reason, unless there is a problem."""
 
     type: str
@@ -50,32 +50,32 @@ class _Told(NamedTuple):
         }
 
 
-_SAID: Final = ("status", "reason", "message")
+_COMPARED: Final = ("status", "reason", "message")
 
 
-def _told(progress: DeletionProgress) -> Iterator[_Told]:
-    yield _Told(
+def _deletion_conditions(progress: DeletionProgress) -> Iterator[_DeletionCondition]:
+    yield _DeletionCondition(
         "NamespaceDeletionDiscoveryFailure",
         progress.discovery_failure,
         "DiscoveryFailed",
         "ResourcesDiscovered",
         "All resources successfully discovered",
     )
-    yield _Told(
+    yield _DeletionCondition(
         "NamespaceDeletionGroupVersionParsingFailure",
         progress.parsing_failure,
         "GroupVersionParsingFailed",
         "ParsedGroupVersions",
         "All legacy kube types successfully parsed",
     )
-    yield _Told(
+    yield _DeletionCondition(
         "NamespaceDeletionContentFailure",
         "; ".join(progress.content_failures),
         "ContentDeletionFailed",
         "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization",
     )
-    yield _Told(
+    yield _DeletionCondition(
         "NamespaceContentRemaining",
         _listed(
             "Some resources are remaining", "{}. has {} resource instances", progress.remaining
@@ -84,7 +84,7 @@ def _told(progress: DeletionProgress) -> Iterator[_Told]:
         "ContentRemoved",
         "All content successfully removed",
     )
-    yield _Told(
+    yield _DeletionCondition(
         "NamespaceFinalizersRemaining",
         _listed(
             "Some content in the namespace has finalizers remaining",
@@ -108,12 +108,12 @@ def with_deletion_conditions(
 ) -> list[dict[str, Any]]:
     """The updated conditions; those of other types stay. Times change only with the status."""
     known = {condition.get("type"): dict(condition) for condition in conditions}
-    for told in _told(progress):
-        wanted = told.as_json()
-        old = known.get(told.type)
-        if old is not None and all(old.get(name) == wanted[name] for name in _SAID):
+    for condition in _deletion_conditions(progress):
+        wanted = condition.as_json()
+        old = known.get(condition.type)
+        if old is not None and all(old.get(name) == wanted[name] for name in _COMPARED):
             continue
         same = old is not None and old.get("status") == wanted["status"]
         since = old["lastTransitionTime"] if same and old is not None else now
-        known[told.type] = {**wanted, "lastTransitionTime": since}
+        known[condition.type] = {**wanted, "lastTransitionTime": since}
     return list(known.values())

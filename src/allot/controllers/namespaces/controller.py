@@ -141,8 +141,8 @@ class NamespaceController(QueueController[str]):
         after = with_deletion_conditions(before, progress, now)
         if after == before:
             return namespace
-        told = namespace.with_value(after, "status", "conditions")
-        return await self.client.update_status(NAMESPACES, told)
+        updated = namespace.with_value(after, "status", "conditions")
+        return await self.client.update_status(NAMESPACES, updated)
 
     async def _let_go(self, namespace: Namespace) -> None:
         log.info("namespace %s: empty, finalizing", namespace.metadata.name)

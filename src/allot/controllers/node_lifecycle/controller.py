@@ -61,7 +61,7 @@ class NodeLifecycleSettings(NamedTuple):
     """How long a node may go without a heartbeat."""
     startup_grace_seconds: float = 60.0
     """How long a new node may take for its first heartbeat."""
-    judges_without_lease: bool = True
+    monitors_without_lease: bool = True
     """Whether to monitor nodes that never had a lease, as Kubernetes does."""
     rates: EvictionRates = EvictionRates()
 
@@ -98,7 +98,9 @@ class NodeLifecycleController(QueueController[str]):
     # --- event handlers ---
 
     def _node_added(self, node: Node) -> None:
-        self._say(node, "RegisteredNode", f"Registered Node {node.metadata.name} in Controller")
+        self._record_event(
+            node, "RegisteredNode", f"Registered Node {node.metadata.name} in Controller"
+        )
         self._node_changed(node)
 
     def _node_changed(self, node: Node) -> None:
@@ -109,7 +111,7 @@ class NodeLifecycleController(QueueController[str]):
 
     def _node_deleted(self, node: Node) -> None:
         name = node.metadata.name
-        self._say(node, "RemovingNode", f"Removing Node {name} from Controller")
+        self._record_event(node, "RemovingNode", f"Removing Node {name} from Controller")
         self._health.pop(name, None)
         self._zones.drop(name)
         self._zones_changed(zone_of(node))
@@ -159,7 +161,7 @@ class NodeLifecycleController(QueueController[str]):
 
     def _deadline(self, node: Node) -> float:
         health, settings = self._look(node), self._settings
-        if health.heartbeats.renewal is None and not settings.judges_without_lease:
+        if health.heartbeats.renewal is None and not settings.monitors_without_lease:
             return float("inf")
         has_reported = ready_status(node) is not None
         grace = settings.grace_seconds if has_reported else settings.startup_grace_seconds
@@ -251,7 +253,7 @@ class NodeLifecycleController(QueueController[str]):
         self._next_at[zone] = now + 1 / rate
         return 0.0
 
-    def _say(self, node: Node, reason: str, text: str) -> None:
+    def _record_event(self, node: Node, reason: str, text: str) -> None:
         note = f"Node {node.metadata.name} event: {text}"
         self._recorder.event(reference_to(NODES, node), NORMAL, reason, "Watching", note)
 

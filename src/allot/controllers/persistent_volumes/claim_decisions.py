@@ -1,4 +1,4 @@
-"""What happens to a claim for a volume: bound, provisioned, told why it waits, or lost. No side effects."""
+"""What happens to a claim for a volume: bound, provisioned, pending with a reason, or lost. No side effects."""
 
 from __future__ import annotations
 

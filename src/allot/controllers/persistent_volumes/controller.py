@@ -178,19 +178,19 @@ class PersistentVolumeController(QueueController[Item]):
                 await self._bind(volume, claim)
             case Wait(event):
                 if event is not None:
-                    self._tell(PERSISTENT_VOLUME_CLAIMS, claim, event)
+                    self._record_event(PERSISTENT_VOLUME_CLAIMS, claim, event)
             case Provision(provisioner) as decision:
                 asking = claim_with_provisioner(claim, provisioner)
                 if asking is not claim:
                     claim = await self.client.update(PERSISTENT_VOLUME_CLAIMS, asking)
-                self._tell(PERSISTENT_VOLUME_CLAIMS, claim, decision.event)
+                self._record_event(PERSISTENT_VOLUME_CLAIMS, claim, decision.event)
             case UseDefaultClass(name):
                 named = claim.with_value(name, "spec", "storageClassName")
                 await self.client.update(PERSISTENT_VOLUME_CLAIMS, named)
             case Lost(event):
                 if claim.get("status", "phase") != "Lost":
                     await write_status(self.client, PERSISTENT_VOLUME_CLAIMS, claim, LOST_STATUS)
-                    self._tell(PERSISTENT_VOLUME_CLAIMS, claim, event)
+                    self._record_event(PERSISTENT_VOLUME_CLAIMS, claim, event)
 
     async def _bind(self, volume: RawObject, claim: RawObject) -> None:
         bound = volume_bound_to(volume, claim)
@@ -213,7 +213,7 @@ class PersistentVolumeController(QueueController[Item]):
             case Unbind(unbound, is_recycled):
                 if is_recycled:
                     event = EventText(NORMAL, "VolumeRecycled", "Volume recycled")
-                    self._tell(PERSISTENT_VOLUMES, volume, event)
+                    self._record_event(PERSISTENT_VOLUMES, volume, event)
                 written = await self.client.update(PERSISTENT_VOLUMES, unbound)
                 await self._set_phase(written, AVAILABLE)
             case Delete():
@@ -222,7 +222,7 @@ class PersistentVolumeController(QueueController[Item]):
             case Fail(message):
                 await self._set_phase(volume, FAILED, message)
                 event = EventText(WARNING, "VolumeFailedDelete", message)
-                self._tell(PERSISTENT_VOLUMES, volume, event)
+                self._record_event(PERSISTENT_VOLUMES, volume, event)
             case None:
                 pass
 
@@ -242,7 +242,9 @@ class PersistentVolumeController(QueueController[Item]):
         if wanted is not volume:
             await self.client.update_status(PERSISTENT_VOLUMES, wanted)
 
-    def _tell(self, resource: Resource[RawObject], obj: RawObject, event: EventText) -> None:
+    def _record_event(
+        self, resource: Resource[RawObject], obj: RawObject, event: EventText
+    ) -> None:
         self._recorder.event(
             reference_to(resource, obj), event.type, event.reason, event.reason, event.message
         )

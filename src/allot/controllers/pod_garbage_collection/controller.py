@@ -131,10 +131,10 @@ class PodGarbageCollector(QueueController[PodRef | MissingNode]):
             await clock.sleep(self._settings.check_seconds)
 
     async def _collect_surplus(self, pods: Iterable[Pod]) -> None:
-        turns = asyncio.Semaphore(_AT_ONCE)
+        slots = asyncio.Semaphore(_AT_ONCE)
 
         async def collect(pod: Pod) -> None:
-            async with turns:
+            async with slots:
                 try:
                     await self._collect(pod, CollectionReason.TERMINATED)
                 except ClientError as error:

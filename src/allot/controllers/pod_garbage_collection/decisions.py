@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from allot.api.core import Node, Pod
 from allot.controllers.pod_disruption import is_deleting
@@ -25,17 +25,10 @@ class CollectionReason(Enum):
     """Finished, beyond the threshold."""
 
 
-def is_ready(node: Node) -> bool:
-    conditions: list[dict[str, Any]] = node.get("status", "conditions", default=[])
-    return any(
-        found.get("type") == "Ready" and found.get("status") == "True" for found in conditions
-    )
-
-
 def is_out_of_service(node: Node) -> bool:
     """Tainted out-of-service and not ready; a ready node may be tainted by mistake."""
     is_marked = any(taint.get("key") == OUT_OF_SERVICE for taint in node.taints)
-    return is_marked and not is_ready(node)
+    return is_marked and not node.has_condition("Ready")
 
 
 def reason_to_end(pod: Pod, node: Node | None) -> CollectionReason | None:

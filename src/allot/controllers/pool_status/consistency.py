@@ -44,12 +44,12 @@ def finding_contradictions(census: PoolAvailability) -> Steps[list[Contradiction
 
 def _find_repeated_devices(census: PoolAvailability, found: list[Contradiction]) -> Steps[None]:
     slice_by_device: dict[str, ResourceSlice] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for position, counted in enumerate(census.devices, 1):
         name, slice_ = counted.device.name, counted.slice
         first = slice_by_device.setdefault(name, slice_)
-        if first is not slice_ and name not in told:
-            told.add(name)
+        if first is not slice_ and name not in reported:
+            reported.add(name)
             text = f"device {name} appears in multiple slices"
             found.append(Contradiction(text, is_refused=_may_meet(first, slice_)))
             if len(found) >= MAX_CONTRADICTIONS:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from allot.allocation.allocated_devices import Ledger
 from allot.allocation.pools import PoolId
-from allot.allocation.taints import blocking_taints
+from allot.allocation.taints import PoolTaintRules, may_select
 from allot.api.classes import DeviceTaintRule
 from allot.api.identities import DeviceId
 from allot.api.slices import Device, ResourceSlice
@@ -40,8 +40,7 @@ class CountedDevice(NamedTuple):
 
     @property
     def id(self) -> DeviceId:
-        spec = self.slice.spec
-        return DeviceId(spec.driver, spec.pool.name, self.device.name)
+        return self.slice.spec.device_id(self.device)
 
     @property
     def node_name(self) -> str:
@@ -136,19 +135,15 @@ def computing_pool_availability(
     taken = frozenset(ledger.taken(pool))
     concerning: list[DeviceTaintRule] = []
     for position, rule in enumerate(rules, 1):
-        if _may_concern(rule, pool):
+        if may_select(rule, *pool):
             concerning.append(rule)
         if not position % (5 * DEVICES_AT_ONCE):
             yield
 
-    def is_tainted(device: Device) -> bool:
-        if not device.taints and not concerning:
-            return False
-        id_ = DeviceId(pool.driver, pool.pool, device.name)
-        return bool(blocking_taints(id_, device.taints, concerning))
+    taints = PoolTaintRules(concerning, *pool)
 
     def counted(slice_: ResourceSlice, device: Device) -> CountedDevice:
-        tainted = is_tainted(device)
+        tainted = bool(taints.blocking_taints(device))
         state = DeviceAvailability.UNAVAILABLE if tainted else DeviceAvailability.AVAILABLE
         if device.name in taken:
             state = DeviceAvailability.ALLOCATED
@@ -162,12 +157,3 @@ def computing_pool_availability(
             if not len(devices) % at_once:
                 yield
     return PoolAvailability(pool, slices[0].spec.pool.generation, slices, tuple(devices), taken)
-
-
-def _may_concern(rule: DeviceTaintRule, pool: PoolId) -> bool:
-    selector = rule.spec.device_selector
-    return (
-        selector is not None
-        and selector.driver in (None, pool.driver)
-        and selector.pool in (None, pool.pool)
-    )

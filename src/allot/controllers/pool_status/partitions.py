@@ -19,6 +19,9 @@ from allot.controllers.pool_status.device_availability import DEVICES_AT_ONCE, P
 MAX_SUMMARIES: Final = 32
 
 
+_Cost = tuple[tuple[str, str, int], ...]
+
+
 class SummaryError(Exception):
     """A summary cannot be calculated. The message begins with a machine-readable reason."""
 
@@ -31,13 +34,18 @@ class _Group(NamedTuple):
 
 
 def summing_up_partitions(
-    census: PoolAvailability, default_attribute: str | None, *, blocks_taints: bool = True
+    census: PoolAvailability,
+    default_attribute: str | None,
+    *,
+    blocks_taints: bool = True,
+    any_counter_set: bool = True,
 ) -> Steps[tuple[PartitionTypeStatus, ...]]:
     """One entry per type, sorted, in steps; empty without a type attribute. Raises `SummaryError`.
 
-    Tainted partitions are not allocatable, unless `blocks_taints` is false.
+    Tainted partitions are not allocatable, unless `blocks_taints` is false. Partitions of one type have to consume the
+    same counters; of the same counter sets, unless `any_counter_set`.
     """
-    devices_by_group = yield from _grouping(census, default_attribute)
+    devices_by_group = yield from _grouping(census, default_attribute, any_counter_set)
     if not devices_by_group:
         return ()
     left = yield from counting_counters_left(census)
@@ -66,13 +74,13 @@ def summing_up_partitions(
 
 
 def _grouping(
-    census: PoolAvailability, default_attribute: str | None
+    census: PoolAvailability, default_attribute: str | None, any_counter_set: bool
 ) -> Steps[dict[_Group, list[Device]]]:
     """Partitions by type, in the order of the slices. Raises the error of the first device that has one, as v1.38 does."""
     declared = any(slice_.spec.partition_type_attribute for slice_ in census.slices)
     has_counters = any(slice_.spec.shared_counters for slice_ in census.slices)
     groups: dict[_Group, list[Device]] = {}
-    costs: dict[_Group, tuple[tuple[str, int], ...]] = {}
+    costs: dict[_Group, _Cost] = {}
     for position, (slice_, device, *_) in enumerate(census.devices, 1):
         if not position % DEVICES_AT_ONCE:
             yield
@@ -91,7 +99,7 @@ def _grouping(
                 f"PartitionTypeMissing: device {quoted(device.name)} in pool {census.id}"
                 f" does not carry partition type attribute {quoted(attribute)}"
             )
-        group, cost = _Group(attribute, type_), _cost(device)
+        group, cost = _Group(attribute, type_), _cost(device, any_counter_set)
         if costs.setdefault(group, cost) != cost:
             raise SummaryError(
                 f"PartitionCostMismatch: devices of partition type {quoted(type_)}"
@@ -115,9 +123,14 @@ def counter_uses(device: Device) -> Iterator[tuple[str, str, int]]:
             yield use.counter_set, name, counter.value.nanos
 
 
-def _cost(device: Device) -> tuple[tuple[str, int], ...]:
-    """The counters that the device consumes, without counter sets: partitions of different physical devices compare equal."""
-    return tuple(sorted((name, amount) for _, name, amount in counter_uses(device)))
+def _cost(device: Device, any_counter_set: bool) -> _Cost:
+    """The counters that the device consumes; without counter sets, partitions of different physical devices compare equal."""
+    return tuple(
+        sorted(
+            ("" if any_counter_set else set_name, name, amount)
+            for set_name, name, amount in counter_uses(device)
+        )
+    )
 
 
 def counting_counters_left(census: PoolAvailability) -> Steps[CounterBudget]:

@@ -16,9 +16,11 @@ from allot.controllers.pool_status.partitions import SummaryError, summing_up_pa
 from allot.controllers.pool_status.shares import summing_up_shares
 from allot.features import DEFAULTS, FeatureGates
 from allot.rules import (
+    ALL_SUMMARY_ERRORS,
     AVAILABLE_IS_ALLOCATABLE,
     COUNT_LISTED_DEVICES_ONCE,
     CROSS_SLICE_VALIDATION,
+    EQUAL_COSTS_IN_ANY_COUNTER_SET,
 )
 
 MAX_ERROR_BYTES: Final = 256
@@ -71,7 +73,10 @@ def counting_pool(
     shares: ShareableSummaryStatus | None = None
     try:
         partitions = yield from summing_up_partitions(
-            census, default_attribute, blocks_taints=blocks_taints
+            census,
+            default_attribute,
+            blocks_taints=blocks_taints,
+            any_counter_set=EQUAL_COSTS_IN_ANY_COUNTER_SET in gates,
         )
     except SummaryError as error:
         summary_errors.append(str(error))
@@ -84,6 +89,9 @@ def counting_pool(
         )
     except SummaryError as error:
         summary_errors.append(str(error))
+        if ALL_SUMMARY_ERRORS not in gates:
+            partitions = ()
+            del summary_errors[1:]
     errors = [*summary_errors, *(found.text for found in contradictions)]
     if is_refused:
         partitions = tuple(replace(entry, allocatable=0) for entry in partitions)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
-from allot.client.client import Client
+from allot.client.client import Client, in_order
 from allot.client.clock import Timer
 from allot.client.errors import ApiStatusError
 from allot.client.events import WARNING, Recorder, reference_to
@@ -34,10 +35,10 @@ from allot.controllers.resource_claims.templates import (
     claim_already_made,
     claim_from,
     claim_key,
+    claim_statuses_to_write,
     has_prioritized_list,
     is_made_for,
     refusal,
-    statuses_to_tell,
     wants_admin_access,
 )
 from allot.features import FeatureGates
@@ -64,6 +65,14 @@ class ClaimCreationError(Exception):
         super().__init__(reason)
         self.is_retryable = is_retryable
         """Whether to retry without a watch event."""
+
+
+class _NewClaim(NamedTuple):
+    """A claim to create for an entry of a pod."""
+
+    entry: str
+    key: ObjectKey
+    template: RawObject
 
 
 class ClaimCreator:
@@ -96,19 +105,21 @@ class ClaimCreator:
 
     def has_created_all(self, pod: Pod) -> bool:
         """Whether the claims of all entries with a template are known, and the pod's status names them."""
-        told, (namespace, _) = claim_statuses(pod), pod.key
+        statuses, (namespace, _) = claim_statuses(pod), pod.key
         for entry in claim_entries(pod):
             if not entry.template_name:
                 continue
-            if entry.name not in told:
+            if entry.name not in statuses:
                 return False
-            name = told[entry.name]
+            name = statuses[entry.name]
             if name is not None and not self._is_known(ObjectKey(namespace, name), pod):
                 return False
         return True
 
     async def create_missing(self, pod: Pod) -> None:
         """Create the claims of all entries with a template, and write their names to the pod's status."""
+        if await self._create_at_once(pod):
+            return
         claim_by_entry = {}
         failed: ClaimCreationError | None = None
         for entry in claim_entries(pod):
@@ -123,16 +134,47 @@ class ClaimCreator:
             else:
                 if claim is not None:
                     claim_by_entry[entry.name] = claim
-        await self._tell(pod, claim_by_entry)
+        await self._write_claim_statuses(pod, claim_by_entry)
         if failed is not None:
             raise failed
+
+    async def _create_at_once(self, pod: Pod) -> bool:
+        """The same for a new pod, in one message. False if something is left to do."""
+        entries = [entry for entry in claim_entries(pod) if entry.template_name]
+        if not entries or claim_statuses(pod) or self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
+            return False
+        new_claims: list[_NewClaim] = []
+        for entry in entries:
+            key = claim_key(pod, entry.name)
+            template = self._templates.get(ObjectKey(key.namespace, entry.template_name))
+            if (
+                template is None
+                or refusal(template, self._gates) is not None
+                or self._created.is_made_for(key, uid_of(pod))
+            ):
+                return False
+            new_claims.append(_NewClaim(entry.name, key, template))
+        client = in_order(self._client, len(new_claims) + 1)
+        if client is None:
+            return False
+        *_, named = await asyncio.gather(
+            *(self._submit(client, pod, new) for new in new_claims),
+            self._apply_names(client, pod, {new.entry: new.key.name for new in new_claims}),
+            return_exceptions=True,
+        )
+        return not isinstance(named, BaseException)
+
+    async def _submit(self, client: Client, pod: Pod, new: _NewClaim) -> None:
+        claim = claim_from(new.template, pod, new.entry, new.key.name)
+        await client.submit_create(_RAW_CLAIMS, claim)
+        self._note_created(new.key, pod, new.template)
 
     async def _claim_of(self, pod: Pod, entry: ClaimEntry) -> str | None:
         """The name of an entry's claim, created if missing; None if the entry needs none."""
         uid, (namespace, _) = uid_of(pod), pod.key
-        told = claim_statuses(pod)
-        if entry.name in told:
-            name = told[entry.name]
+        statuses = claim_statuses(pod)
+        if entry.name in statuses:
+            name = statuses[entry.name]
             key = ObjectKey(namespace, name or "")
             if name is None or self._is_known(key, pod):
                 return name
@@ -153,9 +195,12 @@ class ClaimCreator:
             return True
         return self._created.is_made_for(key, uid)
 
-    def _add_created(self, key: ObjectKey, pod: Pod) -> None:
-        self._created.add(key, pod.key, uid_of(pod))
-        self._expect_created()
+    def _note_created(self, key: ObjectKey, pod: Pod, template: RawObject) -> None:
+        self._metrics.tried_to_create(_uses(template), worked=True)
+        if self._claims.get(key) is None:  # the watch may be faster than the response
+            self._created.add(key, pod.key, uid_of(pod))
+            self._expect_created()
+        log.info("pod %s: created claim %s", pod.key, key.name)
 
     def _expect_created(self) -> None:
         """Requeue the pods of created claims if the informer does not get the claims in time."""
@@ -181,18 +226,15 @@ class ClaimCreator:
         template = await self._template(ObjectKey(pod.key.namespace, entry.template_name))
         if (reason := refusal(template, self._gates)) is not None:
             raise ClaimCreationError(reason)
-        uses = Uses(wants_admin_access(template), has_prioritized_list(template))
         for attempt in range(NAME_ATTEMPTS):
             key = claim_key(pod, entry.name, attempt)
             try:
-                await self._client.submit_create(
-                    _RAW_CLAIMS, claim_from(template, pod, entry.name, key.name)
-                )
+                await self._submit(self._client, pod, _NewClaim(entry.name, key, template))
             except ApiStatusError as error:
                 if error.is_namespace_terminating:
                     return None  # the pod is deleted with the namespace
                 if not error.is_already_exists:
-                    self._metrics.tried_to_create(uses, worked=False)
+                    self._metrics.tried_to_create(_uses(template), worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
                     raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)
@@ -201,9 +243,6 @@ class ClaimCreator:
                 if owner == uid_of(pod):
                     return key.name
             else:
-                self._metrics.tried_to_create(uses, worked=True)
-                self._add_created(key, pod)
-                log.info("pod %s: created claim %s", pod.key, key.name)
                 return key.name
         raise ClaimCreationError(
             f"all generated names up to {key.name} are in use", is_retryable=True
@@ -227,21 +266,26 @@ class ClaimCreator:
         similar = similar_names(key.name, islice(names, MAX_COMPARED), limit=1)
         return did_you_mean(f'"{name}"' for name in similar)
 
-    async def _tell(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
+    async def _write_claim_statuses(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
         """Apply the names to the pod's status."""
-        told = statuses_to_tell(pod, claim_by_entry)
-        if told is None:
-            return
-        fields = {"metadata": {"uid": uid_of(pod)}, "status": {"resourceClaimStatuses": told}}
         try:
-            await self._client.submit_apply(
-                PODS, pod.key, fields, FIELD_MANAGER, subresource="status"
-            )
+            await self._apply_names(self._client, pod, claim_by_entry)
         except ApiStatusError as error:
             # A conflict means that the pod was replaced.
             if not (error.is_not_found or error.is_conflict):
                 raise
 
+    async def _apply_names(self, client: Client, pod: Pod, claim_by_entry: dict[str, str]) -> None:
+        statuses = claim_statuses_to_write(pod, claim_by_entry)
+        if statuses is None:
+            return
+        fields = {"metadata": {"uid": uid_of(pod)}, "status": {"resourceClaimStatuses": statuses}}
+        await client.submit_apply(PODS, pod.key, fields, FIELD_MANAGER, subresource="status")
+
     def _complain(self, pod: Pod, note: str) -> None:
         log.info("pod %s: %s", pod.key, note)
         self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)
+
+
+def _uses(template: RawObject) -> Uses:
+    return Uses(wants_admin_access(template), has_prioritized_list(template))

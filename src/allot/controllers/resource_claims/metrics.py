@@ -111,7 +111,7 @@ class _Claims(Collector):
         by_state: Tally[tuple[str, ...]] = Tally()
         total: Tally[tuple[str, ...]] = Tally({("false", "false"): 0})
         allocated: Tally[tuple[str, ...]] = Tally({("false", "false"): 0})
-        for facts, count in self._count().items():
+        for facts, count in list(self._count().items()):
             state = (_text(facts.allocated), _text(facts.uses.admin_access), facts.source)
             by_state[state] += count
             total[facts.uses.labels] += count

@@ -34,22 +34,22 @@ def claim_statuses(pod: Pod) -> dict[str, str | None]:
     """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
     status = pod.data.get("status") or {}
     return {
-        told.get("name") or "": told.get("resourceClaimName")
-        for told in status.get("resourceClaimStatuses") or ()
+        entry.get("name") or "": entry.get("resourceClaimName")
+        for entry in status.get("resourceClaimStatuses") or ()
     }
 
 
 def extended_claim(pod: Pod) -> str:
     """The claim for the pod's extended resources; empty if it has none."""
-    told: dict[str, Any] = (pod.data.get("status") or {}).get("extendedResourceClaimStatus") or {}
-    return told.get("resourceClaimName") or ""
+    status: dict[str, Any] = (pod.data.get("status") or {}).get("extendedResourceClaimStatus") or {}
+    return status.get("resourceClaimName") or ""
 
 
 def used_claims(pod: Pod) -> list[str]:
     """The names of all claims that the pod refers to, whether they exist or not."""
     entries = claim_entries(pod)
-    told = claim_statuses(pod) if entries else {}
-    names = [entry.claim_name or told.get(entry.name) or "" for entry in entries]
+    statuses = claim_statuses(pod) if entries else {}
+    names = [entry.claim_name or statuses.get(entry.name) or "" for entry in entries]
     return list(dict.fromkeys(filter(None, (*names, extended_claim(pod)))))
 
 

@@ -120,12 +120,14 @@ def _age_and_name(claim: ResourceClaim) -> tuple[float, str]:
     return (created.timestamp() if created is not None else 0.0, claim.metadata.name)
 
 
-def statuses_to_tell(pod: Pod, claim_by_entry: Mapping[str, str]) -> list[dict[str, str]] | None:
+def claim_statuses_to_write(
+    pod: Pod, claim_by_entry: Mapping[str, str]
+) -> list[dict[str, str]] | None:
     """`status.resourceClaimStatuses` with these claims, sorted; None if nothing changes."""
     known = claim_statuses(pod)
     if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
         return None
-    told = []
+    statuses = []
     for entry, claim in sorted({**known, **claim_by_entry}.items()):
-        told.append({"name": entry, **({"resourceClaimName": claim} if claim else {})})
-    return told
+        statuses.append({"name": entry, **({"resourceClaimName": claim} if claim else {})})
+    return statuses

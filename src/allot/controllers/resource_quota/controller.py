@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final
 
+from allot.api.amounts import add
 from allot.api.classes import DeviceClass
 from allot.api.core import Pod, ResourceQuota
 from allot.api.identities import ObjectKey
@@ -31,7 +32,7 @@ from allot.client.resources import (
 )
 from allot.client.served_kinds import ServedKinds
 from allot.controllers.controller import ControllerContext, QueueController
-from allot.quota.amounts import Amounts, add
+from allot.quota.amounts import Amounts
 from allot.quota.claims import is_for_extended
 from allot.quota.decisions import total_usage, with_usage
 from allot.quota.evaluators import (
@@ -78,6 +79,8 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             on_add=lambda new: self.queue.add(new.key), on_update=self._quota_changed
         )
         informers.informer(PODS).add_handlers(on_update=self._pod_changed)
+        self._released: dict[str, set[GroupResource]] = {}
+        """By namespace: resources of which objects use less than before."""
         self._kinds = informers.companion(ServedKinds)
         self._kinds.listen(self._object_changed)
 
@@ -114,10 +117,20 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             self._add_all(resource, new.metadata.namespace)
 
     def _add_all(self, resource: GroupResource, namespace: str) -> None:
-        """Queue the quotas that may limit a resource in a namespace."""
+        """Queue the quotas that may limit a resource in a namespace, once for a burst of events."""
+        resources = self._released.get(namespace)
+        if resources is not None:
+            resources.add(resource)
+        elif self._quotas.by_index(BY_NAMESPACE, namespace):
+            self._released[namespace] = {resource}
+            self.clock.call_later(DEBOUNCE_SECONDS, lambda: self._add_released(namespace))
+
+    def _add_released(self, namespace: str) -> None:
+        resources = self._released.pop(namespace)
+        is_special = not SPECIAL.isdisjoint(resources)
         for quota in self._quotas.by_index(BY_NAMESPACE, namespace):
-            if resource in SPECIAL or resource in object_count_resources(quota.hard):
-                self.queue.add_after(quota.key, DEBOUNCE_SECONDS)
+            if is_special or not resources.isdisjoint(object_count_resources(quota.hard)):
+                self.queue.add(quota.key)
 
     # --- counting ---
 

@@ -106,7 +106,7 @@ class TaintEvictionController(QueueController[PodRef]):
         if end is None:
             if key in self._waiting:
                 self._waiting.discard(key)
-                self._say(pod, f"Cancelling deletion of Pod {key.key}")
+                self._record_event(pod, f"Cancelling deletion of Pod {key.key}")
             return
         wait = (end - self.clock.today()).total_seconds()
         if wait > 0:
@@ -128,7 +128,7 @@ class TaintEvictionController(QueueController[PodRef]):
     async def _evict(self, pod: Pod, end: datetime) -> None:
         ref = pod_ref(pod)
         log.info("evicting pod %s from node %s", ref.key, pod.node_name)
-        self._say(pod, f"Marking for deletion Pod {ref.key}")
+        self._record_event(pod, f"Marking for deletion Pod {ref.key}")
         if await disrupt(self.client, pod, WHY):
             self._metrics.deleted((self.clock.today() - end).total_seconds())
         known = self._pods.get(ref.key)
@@ -136,7 +136,7 @@ class TaintEvictionController(QueueController[PodRef]):
             self._deleted.add(ref)
         self._waiting.discard(ref)
 
-    def _say(self, pod: Pod, note: str) -> None:
+    def _record_event(self, pod: Pod, note: str) -> None:
         self._recorder.event(reference_to(PODS, pod), NORMAL, REASON, ACTION, note)
 
 

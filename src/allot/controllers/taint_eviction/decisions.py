@@ -40,13 +40,7 @@ def tolerations_of(pod: Pod) -> list[dict[str, Any]]:
 
 def bound_at(pod: Pod) -> datetime | None:
     """When the pod was bound, from the condition PodScheduled or its creation."""
-    conditions: list[dict[str, Any]] = pod.get("status", "conditions", default=[])
-    for condition in conditions:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            found = read_time(condition.get("lastTransitionTime"))
-            if found is not None:
-                return found
-    return read_time(pod.get("metadata", "creationTimestamp"))
+    return pod.true_since("PodScheduled") or read_time(pod.get("metadata", "creationTimestamp"))
 
 
 def leaves_at(pod: Pod, taints: Iterable[tuple[NodeTaint, datetime]]) -> datetime | None:

@@ -31,8 +31,7 @@ def is_deleting(obj: RawObject) -> bool:
 
 
 def labels_of(obj: RawObject) -> Mapping[str, str]:
-    labels: Mapping[str, str] = obj.get("metadata", "labels", default={})
-    return labels
+    return obj.data["metadata"].get("labels") or {}
 
 
 def annotations_of(obj: RawObject) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ from allot.controllers.workloads.ownership import (
     classify_objects,
     controller_of,
     controller_uid,
+    is_unchanged_orphan,
     orphan_labels,
     places_of_orphans,
     release,
@@ -121,6 +122,8 @@ class Dependents(Generic[RawT]):
         self._touch(obj)
 
     def _updated(self, old: RawT, new: RawT) -> None:
+        if is_unchanged_orphan(old, new):
+            return
         before, after = controller_of(old), controller_of(new)
         if before is not None and before != after:
             self._queue_owner(old)
@@ -154,6 +157,8 @@ class Dependents(Generic[RawT]):
 
     def _owners_wanting(self, orphan: RawT) -> Iterator[RawObject]:
         """Owners whose selector matches an orphan."""
+        if not self._owners.store:
+            return
         for place in orphan_labels(orphan):
             for owner in self._owners.by_index(BY_SELECTOR, place):
                 selector = selector_of(owner)

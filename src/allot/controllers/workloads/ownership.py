@@ -51,7 +51,7 @@ class ControllerReference(NamedTuple):
 
 
 def controller_of(obj: RawObject) -> ControllerReference | None:
-    for reference in obj.get("metadata", "ownerReferences", default=()):
+    for reference in obj.data["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
             return ControllerReference(
                 reference.get("apiVersion", ""),
@@ -60,6 +60,13 @@ def controller_of(obj: RawObject) -> ControllerReference | None:
                 reference.get("uid", ""),
             )
     return None
+
+
+def is_unchanged_orphan(old: RawObject, new: RawObject) -> bool:
+    """Whether neither version has owners, and their labels are the same: most updates of pods without a workload."""
+    before, after = old.data["metadata"], new.data["metadata"]
+    has_owners = before.get("ownerReferences") or after.get("ownerReferences")
+    return not has_owners and before.get("labels") == after.get("labels")
 
 
 def is_controlled_by(obj: RawObject, owner: RawObject) -> bool:

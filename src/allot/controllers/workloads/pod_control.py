@@ -97,9 +97,11 @@ class PodControl:
         except BaseException as error:
             self._expectations.created(key, name)
             if isinstance(error, ClientError) and not _is_namespace_going(error):
-                self._tell(owner, WARNING, "FailedCreate", self.create_note(owner, pod, error))
+                self._record_event(
+                    owner, WARNING, "FailedCreate", self.create_note(owner, pod, error)
+                )
             raise
-        self._tell(owner, NORMAL, "SuccessfulCreate", self.create_note(owner, pod))
+        self._record_event(owner, NORMAL, "SuccessfulCreate", self.create_note(owner, pod))
         return created
 
     async def _create_or_find(self, owner: RawObject, pod: Pod) -> Pod:
@@ -149,9 +151,11 @@ class PodControl:
             if isinstance(error, ApiStatusError) and (error.is_not_found or error.is_conflict):
                 return
             if isinstance(error, ClientError):
-                self._tell(owner, WARNING, "FailedDelete", self.delete_note(owner, pod, error))
+                self._record_event(
+                    owner, WARNING, "FailedDelete", self.delete_note(owner, pod, error)
+                )
             raise
-        self._tell(owner, NORMAL, "SuccessfulDelete", self.delete_note(owner, pod))
+        self._record_event(owner, NORMAL, "SuccessfulDelete", self.delete_note(owner, pod))
 
     async def delete_all(self, owner: RawObject, pods: Sequence[Pod]) -> ClientError | None:
         """Delete all of them; the first error is returned."""
@@ -171,7 +175,7 @@ class PodControl:
     def delete_note(self, owner: RawObject, pod: Pod, error: ClientError | None = None) -> str:
         return f"Error deleting: {error}" if error else f"Deleted pod: {name_of(pod)}"
 
-    def _tell(self, owner: RawObject, type_: str, reason: str, note: str) -> None:
+    def _record_event(self, owner: RawObject, type_: str, reason: str, note: str) -> None:
         self._recorder.event(reference_to(self._resource, owner), type_, reason, reason, note)
 
 

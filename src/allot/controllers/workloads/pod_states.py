@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from allot.api.core import Pod
-from allot.api.times import read_time
 from allot.controllers.workloads.accessors import (
-    Json,
     is_deleting,
 )
-from allot.controllers.workloads.conditions import conditions_of, find_condition
 
 
 def is_active(pod: Pod) -> bool:
@@ -24,21 +21,13 @@ def is_terminating(pod: Pod) -> bool:
     return is_deleting(pod) and not pod.is_finished
 
 
-def ready_condition(pod: Pod) -> Json | None:
-    return find_condition(conditions_of(pod), "Ready")
-
-
 def is_ready(pod: Pod) -> bool:
-    condition = ready_condition(pod)
-    return condition is not None and condition.get("status") == "True"
+    return pod.has_condition("Ready")
 
 
 def ready_since(pod: Pod) -> datetime | None:
     """When it became ready; None if it is not."""
-    condition = ready_condition(pod)
-    if condition is None or condition.get("status") != "True":
-        return None
-    return read_time(condition.get("lastTransitionTime"))
+    return pod.true_since("Ready")
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:

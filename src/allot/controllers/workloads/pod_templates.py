@@ -16,14 +16,14 @@ def pod_from_template(
     template: Mapping[str, Any], resource: Resource[Any], owner: RawObject
 ) -> Pod:
     """A pod of `owner`, an object of `resource`. It has no name yet."""
-    said: Json = template.get("metadata") or {}
+    template_metadata: Json = template.get("metadata") or {}
     metadata: Json = {
         "namespace": namespace_of(owner),
         "ownerReferences": [controller_reference(resource, owner)],
     }
     for field in ("labels", "annotations", "finalizers"):
-        if said.get(field):
-            metadata[field] = said[field]
+        if template_metadata.get(field):
+            metadata[field] = template_metadata[field]
     return Pod(
         {
             "apiVersion": "v1",

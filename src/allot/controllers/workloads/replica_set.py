@@ -37,7 +37,6 @@ from allot.controllers.workloads.pod_states import (
     is_available,
     is_ready,
     is_terminating,
-    seconds_until_available,
 )
 from allot.controllers.workloads.pod_templates import pod_from_template
 from allot.controllers.workloads.status_writes import write_status
@@ -114,9 +113,7 @@ class ReplicaSetController(WorkloadController):
         terminating = sum(map(is_terminating, pods)) if self.counts_terminating else None
         status = replica_set_status(workload, active, condition, now, terminating)
         await write_status(self.client, self.resource, workload, status)
-        wait = seconds_until_available(active, min_ready_seconds_of(workload), now)
-        if wait is not None:
-            self.queue.add_after(workload.key, wait)
+        self.requeue_when_available(workload, active, now)
         if failure is not None:
             raise failure
 

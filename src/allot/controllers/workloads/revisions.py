@@ -62,6 +62,7 @@ def in_order(revisions: Iterable[RawObject]) -> list[RawObject]:
 def make_revision(resource: Resource[Any], workload: RawObject, number: int) -> RawObject:
     data = revision_data(workload)
     hash_ = content_hash(data, workload.get("status", "collisionCount"))
+    hash_label = REVISION_HASH if resource.kind == "DaemonSet" else _HASH_OF_REVISION
     template_labels = (template_of(workload).get("metadata") or {}).get("labels") or {}
     return RawObject(
         {
@@ -70,11 +71,7 @@ def make_revision(resource: Resource[Any], workload: RawObject, number: int) -> 
             "metadata": {
                 "name": f"{name_of(workload)}-{hash_}",
                 "namespace": namespace_of(workload),
-                "labels": {
-                    **template_labels,
-                    _HASH_OF_REVISION: hash_,
-                    REVISION_HASH: hash_,
-                },
+                "labels": {**template_labels, hash_label: hash_},
                 "ownerReferences": [controller_reference(resource, workload)],
             },
             "data": data,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
+from collections.abc import Iterable
 from datetime import datetime
 from typing import ClassVar, Final
 
+from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.errors import ApiStatusError
 from allot.client.events import NORMAL, reference_to
 from allot.client.resources import PODS, Resource
 from allot.controllers.controller import ControllerContext, QueueController
+from allot.controllers.workloads.accessors import min_ready_seconds_of
 from allot.controllers.workloads.expectations import Expectations
 from allot.controllers.workloads.pod_control import CreationRateLimiter, PodControl
+from allot.controllers.workloads.pod_states import seconds_until_available
 
 log = logging.getLogger(__name__)
 
@@ -81,5 +85,15 @@ class WorkloadController(QueueController[ObjectKey]):
             self.queue.add_after(key, wait)
         return not wait
 
-    def tell(self, workload: RawObject, reason: str, note: str, type_: str = NORMAL) -> None:
+    def requeue_when_available(
+        self, workload: RawObject, pods: Iterable[Pod], now: datetime
+    ) -> None:
+        """Queue the workload for the time when the next of its ready pods counts as available."""
+        wait = seconds_until_available(pods, min_ready_seconds_of(workload), now)
+        if wait is not None:
+            self.queue.add_after(workload.key, wait)
+
+    def record_event(
+        self, workload: RawObject, reason: str, note: str, type_: str = NORMAL
+    ) -> None:
         self.recorder.event(reference_to(self.resource, workload), type_, reason, reason, note)

@@ -24,16 +24,16 @@ from typing import Final
 from allot.client.clock import Clock
 from allot.kubelet.dra.claim_info import ClaimReference, PreparedClaim
 from allot.kubelet.dra.driver_plugin import DriverCallError, DriverPlugin
-from allot.kubelet.dra.health import Health
+from allot.kubelet.dra.health import HealthStatus
 
 DRIVER_FAULTS: Final = "allot.dev/driver-faults"
 ALL_DRIVERS: Final = "*"
 INJECTED: Final = f"requested by the node's annotation {DRIVER_FAULTS}"
 CALL_SECONDS: Final = 45.0
 _HEALTH: Final = {
-    "healthy": Health.HEALTHY,
-    "unhealthy": Health.UNHEALTHY,
-    "unknown": Health.UNKNOWN,
+    "healthy": HealthStatus.HEALTHY,
+    "unhealthy": HealthStatus.UNHEALTHY,
+    "unknown": HealthStatus.UNKNOWN,
 }
 
 
@@ -74,7 +74,7 @@ class DriverFaults:
     is_gone: bool = False
     prepare: CallFaults = field(default_factory=CallFaults)
     unprepare: CallFaults = field(default_factory=CallFaults)
-    health_by_device: dict[str, Health] = field(default_factory=dict)
+    health_by_device: dict[str, HealthStatus] = field(default_factory=dict)
 
 
 def parse_faults(text: str) -> dict[str, DriverFaults]:
@@ -167,6 +167,14 @@ class NodeFaults:
         self._by_driver = {}
         self._by_driver = parse_faults(text)
         return True
+
+    @property
+    def by_driver(self) -> Mapping[str, DriverFaults]:
+        return self._by_driver
+
+    @property
+    def names_devices(self) -> bool:
+        return any(faults.health_by_device for faults in self._by_driver.values())
 
     def of(self, driver: str) -> DriverFaults | None:
         return self._by_driver.get(driver) or self._by_driver.get(ALL_DRIVERS)

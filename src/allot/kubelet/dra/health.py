@@ -19,7 +19,7 @@ MAX_MESSAGE: Final = 1024
 _CUT: Final = "..."
 
 
-class Health(StrEnum):
+class HealthStatus(StrEnum):
     HEALTHY = "Healthy"
     UNHEALTHY = "Unhealthy"
     UNKNOWN = "Unknown"
@@ -28,18 +28,18 @@ class Health(StrEnum):
 class DeviceHealth(NamedTuple):
     """A report about one device."""
 
-    health: Health
+    health: HealthStatus
     message: str = ""
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
 
 
 class _Report(NamedTuple):
-    health: Health
+    health: HealthStatus
     message: str
     expires_at: float
 
 
-UNKNOWN: Final = DeviceHealth(Health.UNKNOWN)
+UNKNOWN: Final = DeviceHealth(HealthStatus.UNKNOWN)
 
 
 class HealthCache:

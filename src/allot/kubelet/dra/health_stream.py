@@ -9,7 +9,7 @@ from typing import Final
 import grpc
 
 from allot.client.clock import Clock
-from allot.kubelet.dra.health import DEFAULT_TIMEOUT_SECONDS, DeviceHealth, Health
+from allot.kubelet.dra.health import DEFAULT_TIMEOUT_SECONDS, DeviceHealth, HealthStatus
 from allot.kubelet.dra.plugin import SocketPlugin
 from allot.proto import dra_health_pb2
 from allot.proto.services import node_watch_resources, stream
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS: Final = 5.0
 _HEALTH: Final = {
-    dra_health_pb2.HEALTHY: Health.HEALTHY,
-    dra_health_pb2.UNHEALTHY: Health.UNHEALTHY,
+    dra_health_pb2.HEALTHY: HealthStatus.HEALTHY,
+    dra_health_pb2.UNHEALTHY: HealthStatus.UNHEALTHY,
 }
 
 DeviceReports = dict[tuple[str, str], DeviceHealth]
@@ -46,7 +46,7 @@ async def follow_health(
 def _reports(response: dra_health_pb2.NodeWatchResourcesResponse) -> DeviceReports:
     return {
         (each.device.pool_name, each.device.device_name): DeviceHealth(
-            _HEALTH.get(each.health, Health.UNKNOWN),
+            _HEALTH.get(each.health, HealthStatus.UNKNOWN),
             each.message,
             each.health_check_timeout_seconds or DEFAULT_TIMEOUT_SECONDS,
         )

@@ -19,8 +19,8 @@ from allot.kubelet.dra.driver_plugin import DriverPlugin
 from allot.kubelet.dra.faults import INJECTED, NodeFaults
 from allot.kubelet.dra.health import (
     DeviceHealth,
-    Health,
     HealthCache,
+    HealthStatus,
     with_resource_health,
 )
 from allot.kubelet.dra.manager import DraManager, PrepareError, UnprepareError
@@ -220,7 +220,7 @@ class DraNode:
         faults = self._faults.of(device.driver)
         if faults is not None and device.device in faults.health_by_device:
             health = faults.health_by_device[device.device]
-            return DeviceHealth(health, "" if health is Health.HEALTHY else INJECTED)
+            return DeviceHealth(health, "" if health is HealthStatus.HEALTHY else INJECTED)
         if device.driver in self.plugins.registered:
             return self._health.get(device)
         return None

@@ -23,6 +23,7 @@ from allot.client.events import WARNING, reference_to
 from allot.client.informer import Informer
 from allot.client.options import Scope
 from allot.client.resources import NODES, Resource
+from allot.kubelet.dra.fault_checks import unknown_devices
 from allot.kubelet.dra.faults import DRIVER_FAULTS, FaultSyntaxError, NodeFaults
 from allot.kubelet.dra.metrics import DraMetrics
 from allot.kubelet.dra.node import DraNode, NodeContext
@@ -96,6 +97,7 @@ class DraNodes:
         )
         self._kubelets: dict[str, _Kubelet] = {}
         self._faults: dict[str, NodeFaults] = {}
+        self._fault_checks: dict[str, asyncio.Task[None]] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._started: set[str] = set()
         self._is_running = True
@@ -103,7 +105,7 @@ class DraNodes:
         nodes.add_handlers(
             on_add=self._follow,
             on_update=lambda _, node: self._follow(node),
-            on_delete=lambda node: self._stop(node.metadata.name),
+            on_delete=self._node_deleted,
         )
         pods.add_handlers(on_delete=self._pod_deleted)
 
@@ -118,6 +120,8 @@ class DraNodes:
             await self._watcher.run()
         finally:
             self._is_running = False
+            for check in self._fault_checks.values():
+                check.cancel()
             for name in tuple(self._kubelets):
                 self._stop(name)
             await asyncio.gather(*self._closing.values(), return_exceptions=True)
@@ -164,14 +168,41 @@ class DraNodes:
         try:
             has_changed = faults.read(text)
         except FaultSyntaxError as error:
-            note = f"annotation {DRIVER_FAULTS}: {error}"
-            self._recorder.event(
-                reference_to(NODES, node), WARNING, "InvalidAnnotation", "Simulating", note
-            )
+            self._warn_about_faults(node, str(error))
             has_changed = True
+        if not has_changed:
+            return
+        self._cancel_fault_check(name)
+        if faults.names_devices:
+            self._fault_checks[name] = asyncio.create_task(self._check_faults(node, faults))
         kubelet = self._kubelets.get(name)
-        if has_changed and kubelet is not None:
+        if kubelet is not None:
             kubelet.node.faults_changed()
+
+    async def _check_faults(self, node: Node, faults: NodeFaults) -> None:
+        name = node.metadata.name
+        try:
+            problems = await unknown_devices(self._client, self._slices, name, faults.by_driver)
+        except ClientError as error:
+            log.info("node %s: devices of %s not checked: %s", name, DRIVER_FAULTS, error)
+            return
+        for problem in problems:
+            self._warn_about_faults(node, problem)
+
+    def _warn_about_faults(self, node: Node, problem: str) -> None:
+        note = f"annotation {DRIVER_FAULTS}: {problem}"
+        self._recorder.event(
+            reference_to(NODES, node), WARNING, "InvalidAnnotation", "Simulating", note
+        )
+
+    def _cancel_fault_check(self, name: str) -> None:
+        check = self._fault_checks.pop(name, None)
+        if check is not None:
+            check.cancel()
+
+    def _node_deleted(self, node: Node) -> None:
+        self._cancel_fault_check(node.metadata.name)
+        self._stop(node.metadata.name)
 
     def _start(self, name: str, restart: str) -> _Kubelet:
         faults = self._faults.setdefault(name, NodeFaults())

@@ -15,14 +15,16 @@ from allot.lint.rules import (
     alternatives,
     capacity,
     constraints,
+    drivers,
+    pools,
     references,
     request_policies,
     selectors,
     versions,
 )
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
-Check = Callable[[Subject, KnownObjects, FeatureGates], Iterator[Problem]]
+Check = Callable[[LintSubject, KnownObjects, FeatureGates], Iterator[Problem]]
 
 CHECKS: Final[tuple[Check, ...]] = (
     versions.old_version,
@@ -30,6 +32,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     references.missing_classes,
     references.missing_claims,
     references.missing_requests,
+    drivers.unknown_drivers,
     selectors.unknown_attributes,
     selectors.class_selectors,
     selectors.request_selectors,
@@ -45,4 +48,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     capacity.capacity_amounts,
     capacity.capacity_rounding,
     request_policies.slice_capacities,
+    pools.pool_contradictions,
 )

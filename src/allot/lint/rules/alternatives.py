@@ -10,11 +10,11 @@ from allot.lint import rule_table as rules
 from allot.lint.findings import Problem
 from allot.lint.known_objects import KnownObjects
 from allot.lint.rules.availability import another_may_do, most_on_one_node
-from allot.lint.subjects import Alternative, ClaimView, Subject
+from allot.lint.subjects import Alternative, ClaimView, LintSubject
 
 
 def too_many_devices(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """More devices than a claim can get: in one alternative, or in all requests together."""
     claim = subject.claim
@@ -41,7 +41,7 @@ def too_many_devices(
 
 
 def not_enough_devices(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """More devices than match on any one node."""
     if subject.claim is None:
@@ -67,7 +67,7 @@ def not_enough_devices(
 
 
 def unreachable_alternatives(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     claim = subject.claim
     if claim is None:

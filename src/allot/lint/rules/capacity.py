@@ -16,10 +16,12 @@ from allot.lint.fixes import RenameKey
 from allot.lint.known_objects import KnownObjects
 from allot.lint.rules.availability import another_may_do, refusal
 from allot.lint.spelling import did_you_mean, only_typo
-from allot.lint.subjects import Alternative, Subject
+from allot.lint.subjects import Alternative, LintSubject
 
 
-def capacity_names(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def capacity_names(
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
     """Names that no candidate has. They are compared literally."""
     for alternative in _alternatives(subject):
         devices = known.candidates(alternative) or known.devices
@@ -71,7 +73,7 @@ def _other_spellings(name: str, devices: Sequence[PoolDevice]) -> list[str]:
 
 
 def capacity_amounts(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Amounts that no candidate can provide."""
     fractional = FRACTIONAL_CAPACITY_RANGE in gates
@@ -103,7 +105,7 @@ def capacity_amounts(
 
 
 def capacity_rounding(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Amounts that clusters with and without DRAFractionalCapacityRange round differently."""
     for alternative in _alternatives(subject):
@@ -136,12 +138,12 @@ def _consumed(
 
 
 def _is_excused(
-    subject: Subject, alternative: Alternative, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, alternative: Alternative, known: KnownObjects, gates: FeatureGates
 ) -> bool:
     return subject.claim is not None and another_may_do(alternative, subject.claim, known, gates)
 
 
-def _alternatives(subject: Subject) -> Iterator[Alternative]:
+def _alternatives(subject: LintSubject) -> Iterator[Alternative]:
     if subject.claim is not None:
         yield from subject.claim.alternatives()
 

@@ -15,7 +15,7 @@ from allot.lint import rule_table as rules
 from allot.lint.findings import Problem, Rule
 from allot.lint.known_objects import KnownObjects
 from allot.lint.spelling import did_you_mean
-from allot.lint.subjects import Alternative, ClaimView, Subject
+from allot.lint.subjects import Alternative, ClaimView, LintSubject
 
 _MOST_VALUES: Final = 4
 
@@ -33,7 +33,7 @@ _KINDS_BY_TYPE: Final = {
 
 
 def match_and_distinct(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Both in one constraint. Kubernetes v1.38 accepts that and ignores distinctAttribute."""
     if subject.claim is None:
@@ -49,7 +49,7 @@ def match_and_distinct(
 
 
 def contradicting_constraints(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Two constraints that ask the same devices to match and to be distinct in one attribute."""
     claim = subject.claim
@@ -106,7 +106,7 @@ class Side(NamedTuple):
 
 
 def compared_values(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """The values that constraints compare: the first problem of each constraint."""
     claim = subject.claim

@@ -15,13 +15,13 @@ from allot.lint.findings import Problem, Rule, Severity
 from allot.lint.fixes import ReplaceValue
 from allot.lint.known_objects import KnownObjects
 from allot.lint.spelling import close_names, did_you_mean, one_of, only_typo
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 _MOST_LISTED = 5
 
 
 def missing_classes(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     if subject.claim is None:
         return
@@ -42,7 +42,9 @@ def missing_classes(
         )
 
 
-def missing_claims(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def missing_claims(
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
     """Claims and templates that a pod names."""
     if subject.pod is None:
         return
@@ -71,7 +73,7 @@ def missing_claims(subject: Subject, known: KnownObjects, gates: FeatureGates) -
 
 
 def _missing_in_namespace(
-    subject: Subject,
+    subject: LintSubject,
     rule: Rule,
     path: str,
     kind: type,
@@ -96,7 +98,7 @@ def _missing_in_namespace(
         yield problem
 
 
-def _other_kind(subject: Subject, kind: type, name: str, known: KnownObjects) -> str:
+def _other_kind(subject: LintSubject, kind: type, name: str, known: KnownObjects) -> str:
     """Whether the name is that of a template where a claim is wanted, or the other way round."""
     key = ObjectKey(subject.namespace, name)
     if kind is ResourceClaim and key in known.templates:
@@ -131,7 +133,7 @@ def _missing(
 
 
 def missing_requests(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Requests that a container names, of claims that are known."""
     if subject.pod is None:
@@ -165,7 +167,9 @@ def missing_requests(
                 )
 
 
-def _claim_of(subject: Subject, entry: PodResourceClaim, known: KnownObjects) -> DeviceClaim | None:
+def _claim_of(
+    subject: LintSubject, entry: PodResourceClaim, known: KnownObjects
+) -> DeviceClaim | None:
     if entry.resource_claim_template_name:
         key = ObjectKey(subject.namespace, entry.resource_claim_template_name)
         template: ResourceClaimTemplate | None = known.templates.get(key)

@@ -9,11 +9,11 @@ from allot.features import FeatureGates
 from allot.lint import rule_table as rules
 from allot.lint.findings import Problem
 from allot.lint.known_objects import KnownObjects
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 
 def slice_capacities(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     slice_ = subject.object
     if not isinstance(slice_, ResourceSlice):

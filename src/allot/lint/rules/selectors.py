@@ -25,7 +25,7 @@ from allot.lint.findings import Problem
 from allot.lint.known_objects import Failure, KnownObjects, select
 from allot.lint.rules.availability import another_may_do
 from allot.lint.spelling import close_names, did_you_mean
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 _NOUNS: Final = {"attributes": "attribute", "capacity": "capacity"}
 _MOST_DEVICES: Final = 3
@@ -36,7 +36,7 @@ _MOST_VALUES: Final = 5
 
 
 def unknown_attributes(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Reads of what no device has, of a driver whose devices are known, or with a typo."""
     if not known.devices or subject.object is None:
@@ -48,14 +48,14 @@ def unknown_attributes(
                 case ("attributes" | "capacity" as kind, domain, identifier) if identifier:
                     names = known.attribute_names if kind == "attributes" else known.capacity_names
                     name = f"{domain}/{identifier}"
-                    if name not in names and _is_judged(name, domain, names, known):
+                    if name not in names and _is_reportable(name, domain, names, known):
                         noun = _NOUNS[kind]
                         message = f'no device {known.where} has the {noun} "{name}"'
                         hint = did_you_mean(name, names) or _in_other_domain(identifier, names)
                         yield Problem(rules.UNKNOWN_ATTRIBUTE, expression.path, message + hint)
 
 
-def _is_judged(name: str, domain: str, names: frozenset[str], known: KnownObjects) -> bool:
+def _is_reportable(name: str, domain: str, names: frozenset[str], known: KnownObjects) -> bool:
     domains = {each.rpartition("/")[0] for each in names}
     drivers = {device.id.driver for device in known.devices}
     return known.is_live or domain in domains | drivers or bool(close_names(name, names))
@@ -70,7 +70,7 @@ def _in_other_domain(identifier: str, names: frozenset[str]) -> str:
 
 
 def class_selectors(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Selectors of a class. They are evaluated on all devices, of any driver."""
     if not isinstance(subject.object, DeviceClass) or not known.devices:
@@ -91,7 +91,7 @@ def class_selectors(
 
 
 def request_selectors(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
     """Selectors of requests, on the devices of their class."""
     if subject.claim is None:
@@ -140,7 +140,9 @@ def _remedy(error: str) -> str:
     return "correct the expression, or exclude such devices with a condition before it"
 
 
-def derivations(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def derivations(
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
     """Derived attributes that fail on candidates of their request."""
     if subject.claim is None:
         return
@@ -176,7 +178,9 @@ def _failing(expression: str, devices: Sequence[PoolDevice]) -> tuple[list[PoolD
 # --- taints ---
 
 
-def unknown_taints(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def unknown_taints(
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
     """Tolerations of taints that no device has."""
     if subject.claim is None or not known.devices:
         return

@@ -1,4 +1,4 @@
-"""API versions that are no longer served, and admin access in namespaces that are not known."""
+"""API versions that are no longer served, and admin access in namespaces that do not allow it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from allot.api.resource import ADMIN_ACCESS_LABEL, GROUP
 from allot.api.scheme import KINDS
 from allot.features import FeatureGates
 from allot.lint import rule_table as rules
-from allot.lint.findings import Problem
+from allot.lint.findings import Problem, Severity
 from allot.lint.known_objects import KnownObjects
-from allot.lint.subjects import Subject
+from allot.lint.subjects import LintSubject
 
 
-def old_version(subject: Subject, known: KnownObjects, gates: FeatureGates) -> Iterator[Problem]:
+def old_version(
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
+) -> Iterator[Problem]:
     if subject.object is None:
         return
     version = subject.gvk.version
@@ -29,16 +31,23 @@ def old_version(subject: Subject, known: KnownObjects, gates: FeatureGates) -> I
 
 
 def admin_namespace(
-    subject: Subject, known: KnownObjects, gates: FeatureGates
+    subject: LintSubject, known: KnownObjects, gates: FeatureGates
 ) -> Iterator[Problem]:
-    if subject.claim is None or subject.namespace in known.namespace_labels:
-        return  # reported by the API server
+    if subject.claim is None:
+        return
+    namespace = subject.namespace
+    labels = known.namespace_labels.get(namespace)
+    if labels is not None and labels.get(ADMIN_ACCESS_LABEL) == "true":
+        return
+    needed = f"the namespace {namespace} needs the label `{ADMIN_ACCESS_LABEL}: true`"
     for alternative in subject.claim.alternatives():
         spec = alternative.spec
         if isinstance(spec, ExactDeviceRequest) and spec.admin_access:
             yield Problem(
                 rules.ADMIN_NAMESPACE,
                 f"{alternative.path}.adminAccess",
-                f"the namespace {subject.namespace} needs the label `{ADMIN_ACCESS_LABEL}: true`, "
-                f"and is not {known.where}",
+                f"{needed}, and is not {known.where}"
+                if labels is None
+                else f"{needed} and does not have it",
+                severity=None if labels is None else Severity.ERROR,
             )

@@ -18,11 +18,9 @@ import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.api.times import written_time
-from allot.client.cluster_gates import gates_of_cluster
 from allot.client.errors import ClientError
 from allot.client.snapshot import Snapshot
 from allot.questions.cluster_clone import read_configuration
-from allot.questions.observed_cluster import ObservedCluster
 from allot.questions.recording.lines import (
     Header,
     Line,
@@ -143,19 +141,6 @@ class Recording:
         return next((gap for gap in self.gaps if gap.begins < time < gap.ends), None)
 
     # --- states and changes ---
-
-    def state_at(self, time: datetime | None = None) -> ObservedCluster:
-        """The cluster at a time, by default at the end; `RecordingError` if the recording does not have it.
-
-        Feature gates and rules are those of the cluster. `now` is the time.
-        """
-        time = self.ends if time is None else time
-        objects = self.snapshot_at(time)
-        known = gates_of_cluster(objects, {}, None)
-        notes = [known.assumption] if known.assumption else []
-        return ObservedCluster(
-            objects, known.gates, known.rules, now=time, notes=(*notes, *self.notes_at(time))
-        )
 
     def snapshot_at(self, time: datetime) -> Snapshot:
         """The objects at a time; `RecordingError` if the recording does not have it."""

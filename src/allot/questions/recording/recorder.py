@@ -286,8 +286,8 @@ def open_log(path: Path, about: Observed, limits: Limits, new_salt: bytes) -> Ch
     if header.cluster and about.header.cluster and header.cluster != about.header.cluster:
         raise RecordingError(f"{path} is a recording of another cluster; choose another file")
     if header.anonymized != about.header.anonymized:
-        said = "is anonymized: add" if header.anonymized else "is not anonymized: leave out"
-        raise RecordingError(f"{path} {said} --anonymize, or choose another file")
+        problem = "is anonymized: add" if header.anonymized else "is not anonymized: leave out"
+        raise RecordingError(f"{path} {problem} --anonymize, or choose another file")
     private = PrivateFile.load(path)
     return ChangeLog(path, about, private, limits, writer)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from allot.api.identities import GroupVersion
@@ -17,6 +17,7 @@ from allot.apiserver.kinds.resources import find
 from allot.apiserver.watch_cache.caches import Caches, key_prefix
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.client.resources import Resource
+from allot.client.wall_clock import utc_now
 from allot.questions.recording.lines import RecordedKey
 from allot.questions.recording.reader import Recording
 from allot.questions.scheduling_fields import SCHEDULING_FIELDS
@@ -76,7 +77,7 @@ class Replay:
     def _put(self, resource: Resource[Any], obj: Any) -> Put:
         served = _served(resource)
         codec = codec_for(served)
-        decoded = codec.decode(resource.codec.encode(obj), resource.version, datetime.now(UTC))
+        decoded = codec.decode(resource.codec.encode(obj), resource.version, utc_now())
         body = codec.encode(decoded, codec.storage_version)
         return Put(self._caches.key(served, *resource.codec.key(obj)), body)
 

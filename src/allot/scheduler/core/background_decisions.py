@@ -4,6 +4,9 @@ The child runs the same scheduling cycle (`decide_with_limits`) and returns the 
 them and runs the cycle again, so that the choice is based on the current cluster. Results of nodes whose devices have
 changed since are dropped.
 
+What a child caches is lost with it. Devices that are not prepared yet are therefore prepared by the scheduler itself, in
+slices between other decisions, before the child is forked.
+
 Every pod first gets a short time limit; pods that need more wait behind the new ones. A few pods that fit nowhere do
 not delay pods that take a moderate time.
 """
@@ -14,7 +17,7 @@ import asyncio
 import heapq
 import logging
 import pickle
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
@@ -94,10 +97,12 @@ class BackgroundDecisions:
         self,
         limits: DecisionLimits,
         resume_attempt: Callable[[QueuedPodInfo], bool],
+        prepare: Callable[[QueuedPodInfo], Awaitable[bool]],
         decide: Callable[[QueuedPodInfo, float], ChildResult],
         resume: Callable[[QueuedPodInfo, ChildResult | ChildFailedError, bool], None],
     ) -> None:
-        """`resume_attempt` puts the pod in flight again; False if it is gone. `decide` runs in the child.
+        """`resume_attempt` puts the pod in flight again; False if it is gone. `prepare` prepares devices for it, and
+        says whether that was enough for a decision. `decide` runs in the child.
 
         `resume` gets the result, and whether it is final: the time limit cannot be raised further.
         """
@@ -106,6 +111,7 @@ class BackgroundDecisions:
             limits.decision_seconds,
         ]
         self._take_up = resume_attempt
+        self._prepare = prepare
         self._decide = decide
         self._resume = resume
         self._waiting: list[tuple[int, int, QueuedPodInfo]] = []
@@ -123,6 +129,9 @@ class BackgroundDecisions:
         while self._waiting:
             level, _, queued = heapq.heappop(self._waiting)
             if not self._take_up(queued):
+                continue
+            is_begun = queued.background_attempts > 0 and not queued.needs_preparation
+            if not is_begun and await self._prepare(queued):
                 continue
             queued.background_attempts += 1
             is_final = level == len(self._allowances) - 1

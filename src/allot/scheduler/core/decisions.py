@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import Status
 
@@ -31,6 +32,17 @@ class NoNode(NamedTuple):
     def is_pending(self) -> bool:
         """Whether everything that is missing is under way."""
         return bool(self.pending_on) and self.pending_on == self.rejected_by
+
+    def message(self, node_count: int, post_filter_message: str = "") -> str:
+        """What the pod's condition says, in a cluster with so many nodes."""
+        if not node_count:
+            return NO_NODES
+        return no_node_fits(
+            node_count,
+            (),
+            pre_filter_message=self.pre_filter_message or self.statuses.reasons,
+            post_filter_message=post_filter_message,
+        )
 
 
 class CycleError(NamedTuple):

@@ -99,7 +99,7 @@ class EventHandlers:
     # --- pods ---
 
     def on_pod_update(self, pod: Pod) -> None:
-        uid = pod.metadata.uid
+        uid: str = pod.data["metadata"].get("uid") or ""
         info = PodInfo.of(pod, self._waiting.get(uid) or self._cluster.pod(uid))
         if info.node_name or info.is_finished:
             self._placed(info)
@@ -212,8 +212,8 @@ class EventHandlers:
         self._on_cluster_event(ClusterEvent(events.RESOURCE_SLICE, Action.DELETE), slice_, None)
 
     def on_taint_rule_update(self, rule: DeviceTaintRule) -> None:
-        self._devices.put_rule(rule)
-        self._on_device_taints_change()
+        if self._devices.put_rule(rule):
+            self._on_device_taints_change()
 
     def on_taint_rule_delete(self, rule: DeviceTaintRule) -> None:
         self._devices.remove_rule(rule)

@@ -22,7 +22,6 @@ from allot.scheduler.core.unschedulable_pods import QueuedPodInfo, SubQueue
 from allot.scheduler.framework.concurrency_limit import ConcurrencyLimit
 from allot.scheduler.framework.deadlines import DecisionLimits, NodeTimeLimit
 from allot.scheduler.framework.durations import POST_FILTER, Durations
-from allot.scheduler.framework.fit_errors import NO_NODES, no_node_fits
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import Code, Status
 from allot.scheduler.state.cluster import ClusterState
@@ -127,7 +126,7 @@ class FailureHandler:
             self._waiting.popleft()
             queued = rejected.queued
             if self._is_still_unschedulable(queued, attempts):
-                message = self._summary(rejected.decision)
+                message = rejected.decision.message(len(self._cluster))
                 async with self._reporting.slot():
                     await self._outcomes.failed(queued.pod, UNSCHEDULABLE, message)
 
@@ -195,7 +194,7 @@ class FailureHandler:
         if isinstance(room, Status):
             await self._handle_scheduling_error(queued, room.message)
             return
-        message, attempts = self._summary(decision, room.message), queued.attempts
+        message, attempts = decision.message(len(self._cluster), room.message), queued.attempts
         more: str | None = decision.statuses.limits_hit
         rejection = UnschedulablePod(profile, queued.pod, decision)
         try:
@@ -215,22 +214,13 @@ class FailureHandler:
             )
             self._wake()
         if more is None and self._reasons is not None:
-            tell = partial(self._tell, queued, attempts, message)
-            if self._reasons.report_later(rejection, tell):
+            add_reason = partial(self._add_reason, queued, attempts, message)
+            if self._reasons.report_later(rejection, add_reason):
                 self._spawn(self._reasons.report_all())
 
-    def _summary(self, decision: NoNode, post_filter_message: str = "") -> str:
-        total = len(self._cluster)
-        if not total:
-            return NO_NODES
-        return no_node_fits(
-            total,
-            (),
-            pre_filter_message=decision.pre_filter_message or decision.statuses.reasons,
-            post_filter_message=post_filter_message,
-        )
-
-    async def _tell(self, queued: QueuedPodInfo, attempts: int, message: str, reason: str) -> None:
+    async def _add_reason(
+        self, queued: QueuedPodInfo, attempts: int, message: str, reason: str
+    ) -> None:
         """Add a reason that was found after the condition was written."""
         if self._is_still_unschedulable(queued, attempts):
             async with self._reporting.slot():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from allot.scheduler.framework.events import ClusterEvent
@@ -17,30 +17,53 @@ class ObservedEvent:
     new: Any
 
 
+@dataclass(slots=True)
+class _InFlightPod:
+    """A pod in a scheduling attempt."""
+
+    since: int
+    """The sequence number of the first event after the attempt began."""
+    own: list[ObservedEvent] = field(default_factory=list)
+    """Changes of the pod itself."""
+
+
 class InFlightEvents:
-    """Events in order. Sequence numbers go on counting when old events are dropped."""
+    """Events since the oldest attempt began. Sequence numbers go on counting when old events are dropped."""
 
     def __init__(self) -> None:
+        self.pods: dict[str, _InFlightPod] = {}
+        """By uid; the first one has been in flight longest."""
         self._kept: list[ObservedEvent] = []
         self._first = 0
 
     def __len__(self) -> int:
+        """The number of events."""
         return len(self._kept)
 
-    @property
-    def end(self) -> int:
-        """The sequence number of the next event."""
-        return self._first + len(self._kept)
+    def begin(self, uid: str) -> None:
+        """An attempt to schedule the pod begins."""
+        self.pods[uid] = _InFlightPod(self._first + len(self._kept))
 
     def add(self, observed: ObservedEvent) -> None:
         self._kept.append(observed)
 
-    def since(self, number: int) -> list[ObservedEvent]:
-        return self._kept[number - self._first :]
+    def add_own(self, uid: str, observed: ObservedEvent) -> None:
+        """Add a change of the pod itself."""
+        pod = self.pods.get(uid)
+        if pod is not None:
+            pod.own.append(observed)
 
-    def forget_before(self, number: int) -> None:
-        """Drop older events; in bulk, once there are enough of them."""
-        old = number - self._first
+    def since_begin(self, uid: str) -> list[ObservedEvent]:
+        """The events since the pod's attempt began; none if it is not in flight."""
+        pod = self.pods.get(uid)
+        return [*self._kept[pod.since - self._first :], *pod.own] if pod is not None else []
+
+    def end(self, uid: str) -> None:
+        """Take the pod out of flight, and drop events that no pod needs any more: in bulk, once there are enough."""
+        if self.pods.pop(uid, None) is None:
+            return
+        oldest = next(iter(self.pods.values()), None)
+        old = len(self._kept) if oldest is None else oldest.since - self._first
         if old == len(self._kept) or (old > 100 and old * 2 > len(self._kept)):
             del self._kept[:old]
-            self._first = number
+            self._first += old

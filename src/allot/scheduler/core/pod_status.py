@@ -135,8 +135,8 @@ def _log_level(error: ClientError) -> int:
 
 def with_detail(pod: PodInfo, message: str, more: str | None) -> str:
     if more is None:
-        said: str = _condition(pod).get("message") or ""
-        return said if said.startswith(f"{message} ") else message
+        written: str = _condition(pod).get("message") or ""
+        return written if written.startswith(f"{message} ") else message
     return f"{message} {more}" if more else message
 
 

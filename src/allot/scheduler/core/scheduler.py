@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
 MAX_BACKGROUND_ATTEMPTS: Final = 6
 """After so many background decisions without a result, a pod is requeued with a timeout."""
+MAX_PREPARATION_SLICES: Final = 200
+"""Slices in which devices are prepared before a background decision, for hundreds of thousands of them."""
 UNDECIDED: Final = "the search for devices takes long and goes on."
 
 
@@ -72,7 +74,11 @@ class Scheduler:
         self._waiting_pods = WaitingPods() if waiting_pods is None else waiting_pods
         self._limits = limits
         self._background_decisions = BackgroundDecisions(
-            limits or DecisionLimits(), queue.resume_attempt, self._decide_in_child, self._resume
+            limits or DecisionLimits(),
+            queue.resume_attempt,
+            self._prepare_devices,
+            self._decide_in_child,
+            self._resume,
         )
         self._background_task: asyncio.Task[None] | None = None
         self.profiles = profiles
@@ -169,7 +175,10 @@ class Scheduler:
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
             if self._try_to_schedule(queued, time_slice or UNLIMITED):
                 return
-            if time_slice is None or not time_slice.has_progress:
+            if time_slice is None:
+                break
+            queued.needs_preparation = time_slice.was_for_preparation
+            if not time_slice.has_progress:
                 break
             await asyncio.sleep(0)
             if not self.queue.is_being_tried(queued):
@@ -257,6 +266,21 @@ class Scheduler:
 
     # --- decisions that take long ---
 
+    async def _prepare_devices(self, queued: QueuedPodInfo) -> bool:
+        """Go on in slices as long as they prepare devices. Whether the attempt has ended, or the pod is deleted."""
+        assert self._limits is not None
+        queued.needs_preparation = False
+        for _ in range(MAX_PREPARATION_SLICES):
+            time_slice = TimeSlice(self._limits.slice_seconds)
+            if self._try_to_schedule(queued, time_slice):
+                return True
+            if not time_slice.was_for_preparation:
+                break
+            await asyncio.sleep(0)
+            if not self.queue.is_being_tried(queued):
+                return True
+        return False
+
     def _decide_in_background(self, queued: QueuedPodInfo) -> None:
         self.queue.suspend_attempt(queued)
         self._background_decisions.add(queued)
@@ -300,7 +324,9 @@ class Scheduler:
             message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
             self.spawn(self._pod_status.failed(queued.pod, UNSCHEDULABLE, message))
         else:
-            has_ended = self._try_to_schedule(queued, TimeSlice(self._limits.slice_seconds))
+            time_slice = TimeSlice(self._limits.slice_seconds)
+            has_ended = self._try_to_schedule(queued, time_slice)
+            queued.needs_preparation = time_slice.was_for_preparation
             for plugin in slow_plugins(profile):
                 if plugin.name in exported:
                     plugin.forget_stale(exported[plugin.name])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Self
 
@@ -47,16 +46,6 @@ OnGated = Callable[[QueuedPodInfo], None]
 """Called when a pod is gated for a reason that is reported, or for another one than before."""
 
 
-@dataclass(slots=True)
-class _InFlight:
-    """A pod in a scheduling attempt."""
-
-    since: int
-    """The sequence number of the first event after the attempt began."""
-    own: list[ObservedEvent] = field(default_factory=list)
-    """Changes of the pod itself."""
-
-
 class SchedulingQueue:
     """All pods of one scheduler that are not bound yet, in four sub-queues."""
 
@@ -80,7 +69,6 @@ class SchedulingQueue:
         self._observe = observe
         self.on_gated: OnGated = lambda _: None
         self._pods: dict[str, QueuedPodInfo] = {}
-        self._in_flight: dict[str, _InFlight] = {}
         self._in_flight_events = InFlightEvents()
         self._active = ActiveQueue(sort)
         self._backoff = BackoffQueue(backoff)
@@ -151,7 +139,7 @@ class SchedulingQueue:
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
-        self._end_tracking(uid)
+        self._in_flight_events.end(uid)
         if queued is not None:
             self._unschedulable_pods.remove(queued)
             queued.ticket = 0
@@ -180,11 +168,11 @@ class SchedulingQueue:
 
     def _begin(self, queued: QueuedPodInfo) -> None:
         self._move(queued, SubQueue.IN_FLIGHT)
-        self._in_flight[queued.pod.uid] = _InFlight(self._in_flight_events.end)
+        self._in_flight_events.begin(queued.pod.uid)
 
     def suspend_attempt(self, queued: QueuedPodInfo) -> None:
         """Take the pod out of flight until `resume_attempt`. The attempt starts over, so no event is lost."""
-        self._end_tracking(queued.pod.uid)
+        self._in_flight_events.end(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is queued:
             self._move(queued, SubQueue.BACKOFF, next(self._tickets))
 
@@ -201,7 +189,7 @@ class SchedulingQueue:
 
     def end_in_flight(self, queued: QueuedPodInfo) -> None:
         """The attempt chose a node: events are not collected for it any more."""
-        self._end_tracking(queued.pod.uid)
+        self._in_flight_events.end(queued.pod.uid)
 
     def done(self, queued: QueuedPodInfo) -> None:
         """The pod is bound, or another scheduler's."""
@@ -220,11 +208,8 @@ class SchedulingQueue:
 
         In-flight events are replayed. After a timeout the pod is also retried without an event, with backoff.
         """
-        flight = self._in_flight.get(queued.pod.uid)
-        observed_events = (
-            [*self._in_flight_events.since(flight.since), *flight.own] if flight else ()
-        )
-        self._end_tracking(queued.pod.uid)
+        observed_events = self._in_flight_events.since_begin(queued.pod.uid)
+        self._in_flight_events.end(queued.pod.uid)
         if self._pods.get(queued.pod.uid) is not queued:
             return  # deleted meanwhile
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
@@ -256,13 +241,13 @@ class SchedulingQueue:
 
         `about` is the key of the object for pods that reference it.
         """
-        if not self._unschedulable_pods and not self._in_flight:
+        if not self._unschedulable_pods and not self._in_flight_events.pods:
             return
         concerned = self._hints.interested_plugins(event)
         if not concerned:
             return
         observed = ObservedEvent(event, old, new)
-        if self._in_flight:
+        if self._in_flight_events.pods:
             self._in_flight_events.add(observed)
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
@@ -355,14 +340,6 @@ class SchedulingQueue:
         for plugin in self._gates.get(pod.scheduler_name, ()):
             yield from plugin.referenced_objects(pod)
 
-    def _end_tracking(self, uid: str) -> None:
-        """Take the pod out of flight, and drop events that no pod needs any more."""
-        if self._in_flight.pop(uid, None) is not None:
-            # The first entry has been in flight longest.
-            oldest = next(iter(self._in_flight.values()), None)
-            end = self._in_flight_events.end
-            self._in_flight_events.forget_before(end if oldest is None else oldest.since)
-
     def _move(self, queued: QueuedPodInfo, sub_queue: SubQueue, ticket: int = 0) -> None:
         self._unschedulable_pods.remove(queued)
         queued.sub_queue, queued.ticket = sub_queue, ticket
@@ -391,9 +368,7 @@ class SchedulingQueue:
     ) -> None:
         """Requeue the pod if a plugin that rejected it says that the event may help."""
         if queued.sub_queue is SubQueue.IN_FLIGHT:
-            flight = self._in_flight.get(queued.pod.uid)
-            if flight is not None:
-                flight.own.append(observed)
+            self._in_flight_events.add_own(queued.pod.uid, observed)
             return
         for plugin in sorted(queued.pending_on | queued.rejected_by):
             if self._hints.is_worth_requeuing(plugin, queued.pod, observed):

@@ -45,6 +45,8 @@ class QueuedPodInfo:
     """Whether the last attempt ended in an error."""
     background_attempts: int = 0
     """Background decisions in the current attempt."""
+    needs_preparation: bool = False
+    """Whether devices are to be prepared before the next background decision."""
     timeouts: int = 0
     """Consecutive attempts that timed out."""
     ticket: int = 0

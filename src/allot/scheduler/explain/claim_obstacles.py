@@ -5,9 +5,11 @@ Obstacles are values; `obstacle_text` and `remedy` turn them into text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from allot.api.base import ApiObject, always
+from allot.api.resource import ADMIN_ACCESS_LABEL
 from allot.api.similar_names import joined_with_or
 
 
@@ -86,6 +88,14 @@ class QuotaExceeded(ClaimObstacle, frozen=True):
     excess: tuple[QuotaExcess, ...] = ()
 
 
+class AdminAccessForbidden(ClaimObstacle, frozen=True):
+    """The claim asks for admin access, and its namespace lacks the label that allows it."""
+
+    source: str = always(str)
+    """The claim, or the template that it is created from."""
+    namespace: str = always(str)
+
+
 AnyObstacle = (
     SourceMissing
     | TemplateMissing
@@ -95,8 +105,9 @@ AnyObstacle = (
     | ClaimNotMade
     | ClaimRefused
     | QuotaExceeded
+    | AdminAccessForbidden
 )
-Unmade = ClaimNotMade | ClaimRefused | QuotaExceeded
+Unmade = ClaimNotMade | ClaimRefused | QuotaExceeded | AdminAccessForbidden
 """Obstacles of claims that only need to be created from their template."""
 
 
@@ -130,6 +141,17 @@ def obstacle_text(obstacle: AnyObstacle) -> str:
                 f"ResourceQuota {quota} does not allow the claim from template {template}"
                 f" for its entry {entry}: {limits}"
             )
+        case AdminAccessForbidden(_, source, namespace):
+            return (
+                f"{source} asks for admin access, and namespace {namespace} does not have the label"
+                f" {ADMIN_ACCESS_LABEL}: true"
+            )
+
+
+def advised(obstacles: Iterable[AnyObstacle]) -> str:
+    """What to change about all of them, as a sentence that follows another; empty if nothing can be done."""
+    text = "; ".join(filter(None, map(remedy, obstacles)))
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def remedy(obstacle: AnyObstacle) -> str:
@@ -153,6 +175,8 @@ def remedy(obstacle: AnyObstacle) -> str:
                 f"raise {limits} in ResourceQuota {quota}{freed}"
                 f" or ask for less in template {template}"
             )
+        case AdminAccessForbidden(_, source, namespace):
+            return f"label namespace {namespace} or remove adminAccess from {source}"
         case _:
             return ""
 

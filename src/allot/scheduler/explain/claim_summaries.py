@@ -11,9 +11,9 @@ from allot.api.claims import (
     ResourceClaimConsumerReference,
 )
 from allot.scheduler.explain.explanations import (
-    AllocatedDevice,
     ClaimState,
     ClaimSummary,
+    DeviceSummary,
     LackingCondition,
 )
 from allot.scheduler.explain.node_details import selected_nodes
@@ -64,9 +64,9 @@ def _state(claim: ResourceClaim) -> ClaimState:
 
 def _device(
     result: DeviceRequestAllocationResult, examined: ExaminedDevice | None
-) -> AllocatedDevice:
+) -> DeviceSummary:
     failure = examined.failure if examined is not None else None
-    return AllocatedDevice(
+    return DeviceSummary(
         request=result.request,
         device=f"{result.driver}/{result.pool}/{result.device}",
         share_id=result.share_id or "",

@@ -8,6 +8,7 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, joined_with_or, similar_names
+from allot.features import PRIORITIZED_LIST
 from allot.scheduler.explain.alternatives import preferred_alternatives
 from allot.scheduler.explain.claim_summaries import summary_of
 from allot.scheduler.explain.effort import Effort, deadline_of
@@ -68,12 +69,15 @@ class ClaimSummarizer:
             names += [name for field in term.match_fields for name in field.values]
         return next(filter(None, map(self._model.cluster.node, filter(None, names))), None)
 
-    def advice_on_missing_classes(self, found: PodExplanation, claims: Iterable[ObjectKey]) -> str:
-        """What to do about missing device classes, because of which no node is tried; as a sentence."""
-        known = self._model.devices.classes
-        names = unknown_class_names(filter(None, map(self._model.claim, claims)), known)
+    def advice_on_claims(self, found: PodExplanation, keys: Iterable[ObjectKey]) -> str:
+        """What to do about claims because of which no node is tried, as a sentence; may be empty."""
         if found.state is not PodState.DOES_NOT_FIT or found.nodes:
             return ""
+        known = self._model.devices.classes
+        claims = [claim for key in keys if (claim := self._model.claim(key)) is not None]
+        if PRIORITIZED_LIST not in self._model.gates and any(map(_has_alternatives, claims)):
+            return f" Switch on feature gate {PRIORITIZED_LIST}, or ask for one of the alternatives with exactly."
+        names = unknown_class_names(claims, known)
         remedies = [
             f"create device class {name}, or ask for {joined_with_or(similar_names(name, known)) or 'another'}"
             for name in names
@@ -86,6 +90,10 @@ class ClaimSummarizer:
         known = self._model.devices.classes
         for name in unknown_class_names(filter(None, map(self._model.claim, claims)), known):
             yield from _meant(name, known)
+
+
+def _has_alternatives(claim: ResourceClaim) -> bool:
+    return any(request.first_available for request in claim.spec.devices.requests)
 
 
 def _meant(name: str, known: Iterable[str]) -> tuple[str, ...]:

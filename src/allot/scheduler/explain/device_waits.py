@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
-from allot.api.identities import DeviceId
 from allot.client import resources
 from allot.scheduler.explain.explanations import PodExplanation, PodState
 from allot.scheduler.explain.node_details import selected_nodes
@@ -116,7 +115,7 @@ def _is_published(lacking: _Lacking, model: StaticScheduler) -> bool:
     device = lacking.examined.device
     wanted = device.device_id
     return any(
-        wanted == DeviceId(slice_.spec.driver, slice_.spec.pool.name, each.name)
+        wanted == slice_.spec.device_id(each)
         for slice_ in model.snapshot.of(resources.RESOURCE_SLICES)
         for each in slice_.spec.devices or ()
     )

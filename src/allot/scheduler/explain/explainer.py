@@ -188,9 +188,10 @@ class PodExplainer:
             more_notes = () if by_pod else more_notes or (not_found,)
         found = _pending(known, f"{of_all} ({counts}){f'; {obstacle}' if obstacle else ''}")
         changes = (*helpful, *by_pod)
+        told = groups[0].nodes[0].node if obstacle and groups else ""
         return replace(
             found,
-            verdict=f"{found.verdict}{advice(changes)}",
+            verdict=f"{found.verdict}{advice(changes, told)}",
             nodes=tuple(node for group in groups for node in group.nodes),
             proposals=changes,
             notes=(*notes, *more_notes),

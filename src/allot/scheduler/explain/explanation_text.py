@@ -18,10 +18,10 @@ from allot.api.base import replace
 from allot.api.durations import human_duration
 from allot.api.times import written_time
 from allot.scheduler.explain.explanations import (
-    AllocatedDevice,
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
+    DeviceSummary,
     EarlierFailure,
     LackingCondition,
     NodeExplanation,
@@ -138,12 +138,12 @@ def _times(explanation: PodExplanation, now: datetime) -> Iterator[str]:
 
 def _earlier(failure: EarlierFailure, now: datetime) -> Text:
     """An attempt before this one."""
-    said = []
+    details = []
     if failure.last_at is not None:
-        said.append(f"{_span(now, failure.last_at)} ago")
+        details.append(f"{_span(now, failure.last_at)} ago")
     if failure.count > 1:
-        said.append(f"{failure.count} times")
-    when = f" ({', '.join(said)})" if said else ""
+        details.append(f"{failure.count} times")
+    when = f" ({', '.join(details)})" if details else ""
     return Text(f"Failed before{when}: {failure.message}", "yellow")
 
 
@@ -172,7 +172,7 @@ def _claim(claim: ClaimSummary, now: datetime) -> Iterator[Line]:
     yield from _preferred(claim, 4)
 
 
-def _devices(devices: Iterable[AllocatedDevice], indent: int, now: datetime) -> Iterator[Line]:
+def _devices(devices: Iterable[DeviceSummary], indent: int, now: datetime) -> Iterator[Line]:
     for device in devices:
         text = Text(f"{device.request}: {device.device}")
         parts = [f"{amount} of {name}" for name, amount in device.consumed_capacity.items()]

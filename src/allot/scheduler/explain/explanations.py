@@ -118,7 +118,7 @@ class LackingCondition(ApiObject, frozen=True):
     since: datetime | None = None
 
 
-class AllocatedDevice(ApiObject, frozen=True):
+class DeviceSummary(ApiObject, frozen=True):
     """A device, or a share of one, that is allocated to a claim."""
 
     request: str = always(str)
@@ -155,7 +155,7 @@ class ClaimSummary(ApiObject, frozen=True):
     allocated_at: datetime | None = None
     node_selection: str = ""
     """On which nodes the allocated devices can be used."""
-    devices: tuple[AllocatedDevice, ...] = always(nothing)
+    devices: tuple[DeviceSummary, ...] = always(nothing)
     reserved_for: tuple[str, ...] = always(nothing)
     preferred: tuple[PreferredAlternative, ...] = ()
     """Alternatives before those that it has."""

@@ -76,7 +76,6 @@ class TimeBudget:
         self._clock = clock
         self._saved = MAX_SAVED_SECONDS
         self._counted_at = clock()
-        self.spent_seconds = 0.0
 
     def earn(self, seconds: float) -> None:
         """Add the time of a scheduling cycle to the budget."""
@@ -91,7 +90,6 @@ class TimeBudget:
 
     def spend(self, seconds: float) -> None:
         self._saved -= seconds
-        self.spent_seconds += seconds
 
     def _save(self, seconds: float) -> None:
         self._saved = min(self._saved + seconds, MAX_SAVED_SECONDS)
@@ -154,7 +152,7 @@ class FailureReasons:
         known = self._still_true(rejection, key)
         if known is None and self._may_explain:
             known = self._find(rejection, key)
-        return None if known is None else _told(known, key, rejection.pod.namespace)
+        return None if known is None else _reason_text(known, key, rejection.pod.namespace)
 
     def of_error(self, profile: Profile, pod: PodInfo, error: CycleError) -> str | None:
         """The reason of an attempt that ended in an error: the request, the expression and the devices.
@@ -367,7 +365,7 @@ def _similar_classes(rejection: UnschedulablePod) -> str:
     return " ".join(hints[:1])
 
 
-def _told(known: _Known, key: _EquivalenceKey, namespace: str) -> str:
+def _reason_text(known: _Known, key: _EquivalenceKey, namespace: str) -> str:
     """The reason, with the names of this pod's claims: at most two sentences.
 
     Claims of other namespaces are not named: a user who may read the pod may not be allowed to read those.

@@ -14,12 +14,13 @@ from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.times import read_time
 from allot.client import resources
+from allot.scheduler.explain.admin_access import assumed_admin_access
 from allot.scheduler.explain.claim_obstacles import (
     AnyObstacle,
     ClaimNotMade,
     Unmade,
+    advised,
     obstacle_text,
-    remedy,
 )
 from allot.scheduler.explain.claim_summarizer import ClaimSummarizer
 from allot.scheduler.explain.device_waits import BindingLimit, waiting
@@ -41,7 +42,7 @@ from allot.scheduler.explain.pod_events import (
     PodEvent,
     binding_failures,
     events_of,
-    told_binding_timeout,
+    reported_binding_timeout,
 )
 from allot.scheduler.explain.proposals import advice
 from allot.scheduler.explain.static_scheduler import StaticScheduler
@@ -133,10 +134,10 @@ class ObjectExplainer:
         timeout = self._model.binding_timeouts.get(profile.scheduler_name)
         if timeout is None or self._is_configured:
             return None if timeout is None else BindingLimit(timeout, is_assumed=False)
-        told = told_binding_timeout(events)
-        if told is None:
+        seconds = reported_binding_timeout(events)
+        if seconds is None:
             return BindingLimit(timeout, is_assumed=True)
-        return BindingLimit(timedelta(seconds=told), is_assumed=False)
+        return BindingLimit(timedelta(seconds=seconds), is_assumed=False)
 
     def _profile(self, pod: PodInfo) -> tuple[Profile, tuple[str, ...]]:
         profiles = self._model.profiles
@@ -155,6 +156,8 @@ class ObjectExplainer:
         notes = [*known.notes, *found.notes]
         if found.nodes:
             notes += self._claims.similar_classes(claim_keys(pod))
+        claims = filter(None, map(self._model.claim, claim_keys(pod)))
+        notes += assumed_admin_access(claims, self._model.snapshot)
         if pod.nominated_node_name:
             notes.append(f"Node {pod.nominated_node_name} was promised to it.")
         if found.state is PodState.FITS and condition.get("message"):
@@ -162,7 +165,7 @@ class ObjectExplainer:
         verdict = found.verdict
         if found.state is PodState.FITS:
             verdict = f"{verdict.removesuffix('.')}; it waits for scheduler {pod.scheduler_name}."
-        verdict += self._claims.advice_on_missing_classes(found, claim_keys(pod))
+        verdict += self._claims.advice_on_claims(found, claim_keys(pod))
         own = {claim.claim: claim for claim in found.claims}
         return replace(
             found,
@@ -186,11 +189,10 @@ class ObjectExplainer:
         obstacles: tuple[AnyObstacle, ...],
     ) -> PodExplanation:
         """A pod that waits for its claims. If they only need to be created, with the decision after that."""
-        remedies = "; ".join(filter(None, map(remedy, obstacles)))
         waiting_for_claims = gated(
             replace(known, obstacles=obstacles),
             " and ".join(map(obstacle_text, obstacles)),
-            remedies,
+            advised(obstacles),
         )
         if not all(isinstance(each, Unmade) for each in obstacles):
             return waiting_for_claims
@@ -262,6 +264,11 @@ class ObjectExplainer:
                 }
             )
         )
+        obstacles = tuple(obstacles_of(pod, self._model, ()))
+        if obstacles:
+            reasons = " and ".join(map(obstacle_text, obstacles))
+            verdict = f"Claim {key} cannot be allocated: {reasons}.{advised(obstacles)}"
+            return replace(known, state=ClaimState.UNUSED, verdict=verdict)
         profiles = self._model.profiles
         profile = profiles.get(self._scheduler_name) or next(iter(profiles.values()))
         found = self._model.explainer.explain(profile, pod, self._effort)
@@ -272,7 +279,7 @@ class ObjectExplainer:
             verdict=sentence(
                 f"Claim {key} is not allocated because no pod uses it; one that did {outlook(found)}"
             )
-            + (advice(found.proposals) or self._claims.advice_on_missing_classes(found, [key])),
+            + (advice(found.proposals) or self._claims.advice_on_claims(found, [key])),
             summary=would_get,
             nodes=found.nodes,
             proposals=found.proposals,

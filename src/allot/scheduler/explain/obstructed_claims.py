@@ -13,7 +13,9 @@ from allot.api.similar_names import similar_names
 from allot.client import resources
 from allot.quota.decisions import Exceeded, charge, is_in_force, total_usage, with_usage
 from allot.quota.evaluators import ResourceClaimEvaluator
+from allot.scheduler.explain.admin_access import is_admin_access_forbidden
 from allot.scheduler.explain.claim_obstacles import (
+    AdminAccessForbidden,
     AnyObstacle,
     ClaimMissing,
     ClaimNotMade,
@@ -93,6 +95,8 @@ def _unusable(
         yield ClaimOfOther(entry.name, str(key))
     elif claim.metadata.deletion_timestamp is not None:
         yield ClaimTerminating(entry.name, str(key))
+    elif claim.status.allocation is None and is_admin_access_forbidden(claim, model.snapshot):
+        yield AdminAccessForbidden(entry.name, f"claim {key}", key.namespace)
 
 
 def _unmade(
@@ -111,6 +115,8 @@ def _unmade(
     if claim is None:
         known = model.snapshot.of(resources.RESOURCE_CLAIM_TEMPLATES)
         return TemplateMissing(entry.name, str(key), _similar_objects(key, known))
+    if is_admin_access_forbidden(claim, model.snapshot):
+        return AdminAccessForbidden(entry.name, f"template {key}", key.namespace)
     charged = charge(quotas, _evaluator(model), claim)
     if isinstance(charged, Exceeded) and charged.excess:
         excess = tuple(

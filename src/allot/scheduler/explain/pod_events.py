@@ -59,7 +59,7 @@ def binding_failures(events: Iterable[PodEvent]) -> Iterator[PodEvent]:
                 yield event._replace(note=f"{text}{rest}")
 
 
-def told_binding_timeout(events: Iterable[PodEvent]) -> float | None:
+def reported_binding_timeout(events: Iterable[PodEvent]) -> float | None:
     """The binding timeout in seconds, as the pod's scheduler recorded it; None if it did not."""
     seconds = None
     for event in events:

@@ -163,6 +163,13 @@ def other_rejections(
             yield "; ".join((status.message, *values))
 
 
-def advice(proposals: Sequence[Proposed]) -> str:
-    """The first change that would help, as the last sentence of a verdict; may be empty."""
-    return f" What would help: {proposals[0].change}." if proposals else ""
+def advice(proposals: Sequence[Proposed], node: str = "") -> str:
+    """The first change that would help, as the last sentence of a verdict; may be empty.
+
+    The node on which it helps is named if the verdict is about another one, which is `node`.
+    """
+    if not proposals:
+        return ""
+    first = proposals[0]
+    elsewhere = f" (on node {first.node})" if node and first.node not in ("", node) else ""
+    return f" What would help: {first.change}{elsewhere}."

@@ -20,9 +20,7 @@ def outlook(found: PodExplanation) -> str:
 
 
 def gated(known: PodExplanation, reason: str, advice: str = "") -> PodExplanation:
-    verdict = f"Pod {known.pod} is not being scheduled: {reason}."
-    if advice:
-        verdict += f" {advice[0].upper()}{advice[1:]}."
+    verdict = f"Pod {known.pod} is not being scheduled: {reason}.{advice}"
     return replace(known, state=PodState.GATED, verdict=verdict, reason=reason)
 
 

@@ -8,7 +8,8 @@
 
 Most decisions end within the first slice. Otherwise the decision continues in the next slice, after other tasks of
 the event loop, such as bindings and informers, have run; results of nodes are cached. A decision that makes no
-progress in a slice, or takes too many of them, is made in a child process.
+progress in a slice, or takes too many of them, is made in a child process. Before that, devices that
+are new are prepared in further slices: a child would lose what it prepares.
 
 `check` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
 busy the machine is.
@@ -56,6 +57,14 @@ class DecisionTime(Protocol):
         """A result was cached, so that the next slice can continue after it."""
         ...
 
+    def devices_prepared(self, number: int) -> None:
+        """Before the time was over, so many devices were prepared, or expressions evaluated on them."""
+        ...
+
+
+MIN_PREPARED: Final = 64
+"""A slice that prepares fewer devices spends its time otherwise: on a search, or on expressions that take long."""
+
 
 class UnlimitedTime:
     """In virtual time and offline: only step budgets apply."""
@@ -71,6 +80,9 @@ class UnlimitedTime:
         pass
 
     def result_cached(self) -> None:
+        pass
+
+    def devices_prepared(self, number: int) -> None:
         pass
 
 
@@ -89,6 +101,7 @@ class TimeSlice:
         self._ends = clock() + seconds
         self.has_progress = False
         """Whether the next slice can begin with more than this one did."""
+        self._prepared = 0
 
     def check(self) -> None:
         if self._clock() > self._ends:
@@ -99,6 +112,14 @@ class TimeSlice:
 
     def result_cached(self) -> None:
         self.has_progress = True
+
+    def devices_prepared(self, number: int) -> None:
+        self._prepared += number
+
+    @property
+    def was_for_preparation(self) -> bool:
+        """Whether it was spent on preparing devices: the next slice goes on after them."""
+        return self._prepared >= MIN_PREPARED
 
 
 class NodeTimeLimit:
@@ -123,6 +144,9 @@ class NodeTimeLimit:
         self._node_ends = min(self._clock() + self._node_seconds, self._ends)
 
     def result_cached(self) -> None:
+        pass
+
+    def devices_prepared(self, number: int) -> None:
         pass
 
 
@@ -171,4 +195,7 @@ class DecisionDeadline:
         self._node_ends = self._clock() + min(share, self._node_seconds)
 
     def result_cached(self) -> None:
+        pass
+
+    def devices_prepared(self, number: int) -> None:
         pass

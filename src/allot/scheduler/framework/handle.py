@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from allot.client.wall_clock import wall_clock
 from allot.features import FeatureGates
 from allot.scheduler.framework.dry_run import DryRunFilters
 from allot.scheduler.framework.waiting_pods import WaitingPods
@@ -70,7 +71,7 @@ class Handle:
     volumes: VolumeState = field(default_factory=VolumeState)
     workloads: WorkloadSelectors = field(default_factory=WorkloadSelectors)
     clock: Callable[[], float] = time.monotonic
-    utc_now: Callable[[], datetime] = lambda: datetime.now(UTC).replace(microsecond=0)
+    utc_now: Callable[[], datetime] = wall_clock
     client: Client | None = None
     """None where nothing may be written, as in `allot explain`."""
     informers: InformerFactory | None = None

@@ -247,7 +247,7 @@ class PostBindPlugin(Plugin):
 
 
 class LifecyclePlugin(Plugin):
-    """Is told about pods and nodes outside the scheduling cycle."""
+    """Is notified of pods and nodes outside the scheduling cycle."""
 
     @abstractmethod
     def caches_synced(self, gated: Iterable[PodInfo]) -> None:

@@ -115,8 +115,8 @@ class DefaultPreemption(PostFilterPlugin):
             return best_candidate(candidates.victims)
         if not candidates.statuses:
             return _not_helpful(cluster)
-        said = [candidates.statuses.get(node.name, NOT_HELPFUL) for node in cluster.nodes]
-        message = no_node_fits(len(cluster), said)
+        shown = [candidates.statuses.get(node.name, NOT_HELPFUL) for node in cluster.nodes]
+        message = no_node_fits(len(cluster), shown)
         return PostFilterResult(unschedulable(f"preemption: {message}"), nominated_node="")
 
     def _enough(self, number_of_nodes: int) -> int:

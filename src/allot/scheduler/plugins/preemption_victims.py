@@ -95,12 +95,8 @@ def why_not_eligible(pod: PodInfo, nominated: NodeInfo | None, status: Status | 
 
 
 def _was_preempted(pod: PodInfo) -> bool:
-    return any(
-        condition.get("type") == "DisruptionTarget"
-        and condition.get("status") == "True"
-        and condition.get("reason") == "PreemptionByScheduler"
-        for condition in pod.pod.get("status", "conditions", default=())
-    )
+    found = pod.pod.condition("DisruptionTarget") or {}
+    return found.get("status") == "True" and found.get("reason") == "PreemptionByScheduler"
 
 
 def importance(pod: PodInfo) -> tuple[int, str]:

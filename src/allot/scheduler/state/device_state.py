@@ -27,7 +27,6 @@ class DeviceState:
         self.classes: dict[str, DeviceClass] = {}
         self._classes_version = 0
         self.extended = ResourceClasses()
-        self._rules: dict[str, DeviceTaintRule] = {}
         self._targets: dict[str, tuple[object, TargetNode]] = {}
         self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
@@ -80,17 +79,15 @@ class DeviceState:
         self.extended.remove(class_.metadata.name)
         self._touch("")
 
-    def put_rule(self, rule: DeviceTaintRule) -> None:
-        self._rules[rule.metadata.name] = rule
-        self._apply_rules()
+    def put_rule(self, rule: DeviceTaintRule) -> bool:
+        """Whether devices may have other taints now. They have not if only the status of the rule is new."""
+        is_changed = DEVICE_TAINTS in self.gates and self.inventory.put_taint_rule(rule)
+        if is_changed:
+            self._touch("")
+        return is_changed
 
     def remove_rule(self, rule: DeviceTaintRule) -> None:
-        self._rules.pop(rule.metadata.name, None)
-        self._apply_rules()
-
-    def _apply_rules(self) -> None:
-        if DEVICE_TAINTS in self.gates:
-            self.inventory.set_taint_rules(rule for _, rule in sorted(self._rules.items()))
+        if self.inventory.remove_taint_rule(rule.metadata.name):
             self._touch("")
 
     def forget_node(self, name: str) -> None:
@@ -134,7 +131,7 @@ class DeviceState:
 
     def node_equivalence_class(self, target: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes on which equal claims get equal results; None if unknown."""
-        if self._rules:
+        if self.inventory.taint_rules:
             return None  # rules may select single devices
         node_class = self._node_equivalence.class_of(target, ledger)
         return None if node_class is None else (self._classes_version, node_class)

@@ -15,7 +15,6 @@ from allot.allocation import Ledger, TargetNode
 from allot.allocation.pools import PoolId
 from allot.api.base import replace
 from allot.api.decoding import to_builtin
-from allot.api.identities import DeviceId
 from allot.api.slices import ResourcePool, ResourceSlice
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
@@ -117,6 +116,4 @@ def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
     names = ledger.taken(pool)
     if not names:
         return ()
-    return tuple(
-        (name, ledger.held_as(DeviceId(pool.driver, pool.pool, name))) for name in sorted(names)
-    )
+    return tuple((name, ledger.held_as(pool.device_id(name))) for name in sorted(names))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
+from allot.api.amounts import is_sidecar
 from allot.api.core import Pod, PodResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.selectors import (
@@ -27,7 +29,7 @@ from allot.scheduler.state.affinity import (
     read_weighted_terms,
 )
 from allot.scheduler.state.disks import InlineDisk, read_inline_disks
-from allot.scheduler.state.resources import Resources, is_sidecar, read_pod_requests
+from allot.scheduler.state.resources import Resources, read_pod_requests
 
 PREEMPT_NEVER: Final = "Never"
 
@@ -166,8 +168,10 @@ class PodInfo:
     def _with(self, changed: Mapping[str, Any]) -> PodInfo:
         copy = object.__new__(PodInfo)
         put = object.__setattr__
-        for slot in PodInfo.__slots__:
-            put(copy, slot, changed[slot] if slot in changed else getattr(self, slot))
+        for slot, value in zip(PodInfo.__slots__, _all_slots(self), strict=True):
+            put(copy, slot, value)
+        for slot, value in changed.items():
+            put(copy, slot, value)
         return copy
 
     @classmethod
@@ -241,6 +245,8 @@ class PodInfo:
         )
 
 
+_all_slots: Final = attrgetter(*PodInfo.__slots__)
+
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -253,10 +259,9 @@ def _has_same_spec(old: Pod, new: Pod) -> bool:
     """Whether two versions of a pod differ only in the node and most of the status."""
     before: Mapping[str, Any] = old.data.get("spec") or {}
     after: Mapping[str, Any] = new.data.get("spec") or {}
-    bound = "nodeName" in after and "nodeName" not in before
-    if len(after) - bound != len(before):
-        return False
-    if any(after.get(name) != value for name, value in before.items()):
+    if "nodeName" in after and "nodeName" not in before:
+        after = {name: value for name, value in after.items() if name != "nodeName"}
+    if after != before:
         return False
     if old.get("metadata", "labels") != new.get("metadata", "labels"):
         return False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from allot.api.amounts import add, is_sidecar, peak_of_containers, raise_to
 from allot.api.quantity import PARSED, Quantity, QuantityError, quantity_from_json
 
 CPU: Final = "cpu"
@@ -56,9 +57,6 @@ class Resources(NamedTuple):
         )
 
 
-NO_RESOURCES: Final = Resources()
-
-
 def amount_of(name: str, amount: int) -> Quantity:
     """An amount of a resource as a quantity."""
     if name == CPU:
@@ -83,22 +81,6 @@ def read_amounts(raw: Mapping[str, Any] | None) -> Amounts:
             continue
         amounts[name] = quantity.milli_value() if name == CPU else quantity.value()
     return amounts
-
-
-def _add(into: Amounts, more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        into[name] = into.get(name, 0) + amount
-
-
-def _raise_to(into: Amounts, floor: Mapping[str, int]) -> None:
-    for name, amount in floor.items():
-        if amount > into.get(name, 0):
-            into[name] = amount
-
-
-def is_sidecar(init_container: Mapping[str, Any]) -> bool:
-    """Whether an init container is a sidecar."""
-    return init_container.get("restartPolicy") == "Always"
 
 
 class PodRequests(NamedTuple):
@@ -126,8 +108,8 @@ def read_pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Pod
         for container in inits
     ]
 
-    total = _peak(exact, exact_inits)
-    nonzero = _peak(
+    total = peak_of_containers(exact, exact_inits)
+    nonzero = peak_of_containers(
         [_with_defaults(amounts) for amounts in exact],
         [(sidecar, _with_defaults(amounts)) for sidecar, amounts in exact_inits],
     )
@@ -136,28 +118,9 @@ def read_pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Pod
         if name in (CPU, MEMORY) or name.startswith("hugepages-"):
             total[name] = nonzero[name] = amount
     overhead = read_amounts(spec.get("overhead"))
-    _add(total, overhead)
-    _add(nonzero, overhead)
+    add(total, overhead)
+    add(nonzero, overhead)
     return PodRequests(Resources.of(total), nonzero.get(CPU, 0), nonzero.get(MEMORY, 0))
-
-
-def _peak(running: Iterable[Amounts], inits: Iterable[tuple[bool, Amounts]]) -> Amounts:
-    total: Amounts = {}
-    for amounts in running:
-        _add(total, amounts)
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for sidecar, amounts in inits:
-        if sidecar:
-            _add(total, amounts)
-            _add(sidecars, amounts)
-            _raise_to(peak, sidecars)
-        else:
-            moment = dict(sidecars)
-            _add(moment, amounts)
-            _raise_to(peak, moment)
-    _raise_to(total, peak)
-    return total
 
 
 def _with_defaults(amounts: Amounts) -> Amounts:
@@ -175,7 +138,7 @@ def _requests_of(
         return wanted
     if resize_refused:
         return held
-    _raise_to(wanted, held)
+    raise_to(wanted, held)
     return wanted
 
 
@@ -188,7 +151,7 @@ def _actual_requests(status: Mapping[str, Any]) -> dict[str, Amounts]:
             running = (container.get("resources") or {}).get("requests")
             if allocated or running:
                 amounts = read_amounts(allocated)
-                _raise_to(amounts, read_amounts(running))
+                raise_to(amounts, read_amounts(running))
                 held[container.get("name", "")] = amounts
     return held
 

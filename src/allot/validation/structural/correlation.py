@@ -11,7 +11,7 @@ from typing import Any, Final
 from allot.validation.structural.schemas import Schema
 
 NO_OLD: Final = object()
-"""The old value of what is new, or cannot be told apart."""
+"""The old value of what is new or ambiguous."""
 
 
 class OutOfStepsError(Exception):

@@ -63,8 +63,8 @@ def _validate_default(value: Any, schema: Schema, path: FieldPath) -> Iterator[F
         yield invalid(path, value, str(too_large))
         return
     for error in validate_value(filled, schema):
-        said = str(error.path)
-        where = path if said == "<nil>" else FieldPath(f"{path}.{said}")
+        relative_path = str(error.path)
+        where = path if relative_path == "<nil>" else FieldPath(f"{path}.{relative_path}")
         yield error._replace(path=where)
     yield from validate_list_types(filled, schema, path)
     yield from validate_embedded(filled, schema, path)

@@ -36,7 +36,7 @@ def _duplicates(value: list[Any], schema: Schema, path: FieldPath) -> Iterator[F
     if schema.list_type not in ("set", "map"):
         return
     seen: set[bytes] = set()
-    told: set[bytes] = set()
+    reported: set[bytes] = set()
     for index, item in enumerate(value):
         if schema.list_type == "map":
             if not isinstance(item, dict):
@@ -48,7 +48,7 @@ def _duplicates(value: list[Any], schema: Schema, path: FieldPath) -> Iterator[F
         else:
             shown = item
         identity = msgspec.json.encode(shown, order="sorted")
-        if identity in seen and identity not in told:
-            told.add(identity)
+        if identity in seen and identity not in reported:
+            reported.add(identity)
             yield duplicate(path @ index, shown)
         seen.add(identity)

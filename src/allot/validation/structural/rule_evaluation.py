@@ -140,8 +140,8 @@ class _Run:
     ) -> FieldError:
         where = path or FieldPath("<nil>")
         if problem is not None:
-            said = rule.message or rule.text.strip()
-            return invalid(where, value.schema.type, f"{problem} evaluating rule: {said}")
+            shown_rule = rule.message or rule.text.strip()
+            return invalid(where, value.schema.type, f"{problem} evaluating rule: {shown_rule}")
         message = self._message(rule, variables)
         data = value.new
         shown = OMITTED if isinstance(data, dict | list) else data

@@ -94,16 +94,16 @@ def _at(path: str) -> FieldPath:
     return FieldPath(path or "<nil>")
 
 
-def _said(path: str, text: str) -> str:
+def _with_path(path: str, text: str) -> str:
     return f"{path} in {BODY} {text}"
 
 
 def _invalid(path: str, value: Any, text: str) -> FieldError:
-    return invalid(_at(path), value, _said(path, text))
+    return invalid(_at(path), value, _with_path(path, text))
 
 
 def _wrong_type(path: str, wanted: str, found: str) -> FieldError:
-    text = _said(path, f"must be of type {wanted}: {show_value(found)}")
+    text = _with_path(path, f"must be of type {wanted}: {show_value(found)}")
     return FieldError(ErrorType.TYPE_INVALID, _at(path), found, text)
 
 

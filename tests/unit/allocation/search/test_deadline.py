@@ -169,6 +169,33 @@ def test_gathering_goes_on_where_it_ended() -> None:
     assert not isinstance(outcomes[-1], Abandoned)
 
 
+def test_gathering_many_devices_takes_runs_in_proportion() -> None:
+    """Each run begins with the devices that are not there yet, not with those that are."""
+
+    def runs(devices: int) -> int:
+        problem = with_every_gate(*slices_of(devices), claim=a_claim())
+        count = 1
+        while isinstance(answer(problem, Time(20)), Abandoned):
+            count += 1
+            assert count < 200
+        return count
+
+    assert runs(25_600) <= 5 * runs(6_400)
+
+
+def test_it_says_what_another_run_goes_on_after() -> None:
+    """Devices prepared and expressions evaluated: so a scheduler knows whether to go on."""
+    never = exactly(selectors=(a_selector('device.name == "none"'),))
+    problem = with_every_gate(*slices_of(3_200), claim=a_claim(never))
+    kept = []
+    while isinstance(outcome := answer(problem, Time(30)), Abandoned):
+        kept.append(outcome.kept)
+
+    assert all(kept)
+    assert sum(kept) <= 2 * 3_200
+    assert sum(kept) > 3_200, "expressions count as well as devices"
+
+
 # --- what is said ---
 
 

@@ -24,6 +24,7 @@ from allot.testing.builders import (
     a_class,
     a_device,
     a_request,
+    a_selector,
     a_slice,
     an_alternative,
     an_exact_request,
@@ -84,6 +85,28 @@ def test_the_order_of_devices(slices: list[ResourceSlice], ready_first: str, as_
         wanted = order.split()
         for count in range(1, len(wanted) + 1):
             assert got(wanting(count), *slices, gates=gates) == wanted[:count]
+
+
+@pytest.mark.parametrize("ready", range(1, 8))
+def test_devices_between_those_of_a_refused_slice_are_seen(ready: int) -> None:
+    """Slices whose devices are all refused are passed over, but not what comes between their devices."""
+    apart = a_pool(
+        "m", *(a_device(f"m{at}") if ready & 1 << at else slow(f"m{at}") for at in range(3))
+    )
+    others = a_pool("n", a_device("n0"), slow("n1"))
+    selectors = (a_selector('device.name.startsWith("n")'),)
+    problem = AllocationProblem(
+        node=TargetNode("node"),
+        claims=[a_claim(a_request("r", an_exact_request(count=2, selectors=selectors)))],
+        classes={DRIVER: a_class(DRIVER)},
+        inventory=Inventory(DEFAULTS, [apart, others]),
+        ledger=Ledger(DEFAULTS),
+    )
+
+    for _ in range(2):  # the second time it is known
+        outcome = allocate(problem, StepBudget(100), lambda: "share")
+        assert isinstance(outcome, Allocated)
+        assert [each.device for each in outcome.results[0].devices.results] == ["n0", "n1"]
 
 
 def test_mode_all_takes_them_all() -> None:

@@ -103,7 +103,7 @@ def test_overlong_tags_are_read() -> None:
 
 
 WRONG = {
-    "cut off in a text": (b"\x0a\x7fabc", "unexpected EOF"),
+    "cut off in a string": (b"\x0a\x7fabc", "unexpected EOF"),
     "cut off in a length": (b"\x0a", "unexpected EOF"),
     "cut off in a long length": (b"\x0a\xff", "unexpected EOF"),
     "an enormous length": (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "unexpected EOF"),

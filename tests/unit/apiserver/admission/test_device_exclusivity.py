@@ -140,6 +140,34 @@ def test_shares_may_not_consume_more_than_there_is() -> None:
     asyncio.run(run())
 
 
+def test_claims_of_other_namespaces_are_not_named() -> None:
+    """The scheduler repeats the message in events of its pod, which users of its namespace read."""
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post("/api/v1/namespaces", {"metadata": {"name": "team-a"}})
+            await server.post(SLICES, SLICE)
+            await claims(server, "a", "b")
+            path = CLAIMS.replace("default", "team-a")
+            secret = claim_of_one("secret") | {"metadata": {"name": "secret"}}
+            created = await server.post(path, secret)
+            results = [a_share(0, "5Gi")]
+            created["status"] = {"allocation": {"devices": {"results": results}}}
+            assert (await server.ask("PUT", f"{path}/secret/status", created)).code == 200
+            assert (await allocate(server, "b", a_share(3, "1Gi"))).code == 200
+            for result, told in (
+                (a_result(), "already allocated in shares to a claim in another namespace"),
+                (a_share(0, "1Gi"), "belongs to a claim in another namespace"),
+                (a_share(1, "4Gi"), 'by claim "default/b" and a claim in another namespace'),
+            ):
+                refused = await allocate(server, "a", result)
+                assert refused.code == 409
+                assert told in refused.json["message"]
+                assert "secret" not in refused.json["message"]
+
+    asyncio.run(run())
+
+
 def test_one_claim_alone_may_not_consume_more_than_there_is() -> None:
     async def run() -> None:
         async with LocalServer() as server:
@@ -212,7 +240,7 @@ def test_shares_of_a_device_that_is_dedicated_now_are_in_use() -> None:
             assert (await allocate(server, "a", a_share(0, "1Gi"))).code == 200
             await server.post(SLICES, slice_of_generation(2, capacity={"memory": {"value": "8Gi"}}))
             refused = await allocate(server, "b", a_share(1, "1Gi"))
-            assert refused.code == 409, "whoever takes a share, it is not to be shared"
+            assert refused.code == 409, "a device that is no longer shareable"
             assert 'already allocated in shares to claim "default/a"' in refused.json["message"]
             assert (await allocate(server, "b", a_result())).code == 409
             await allocate(server, "a")

@@ -185,7 +185,7 @@ def test_requests_of_the_pod_as_a_whole() -> None:
         },
     )
 
-    assert spec["resources"]["requests"] == {"memory": "1Gi"}
+    assert spec["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,13 @@ def test_tolerations(toleration: Data, added: int) -> None:
             "v1/Node",
             {"status": {"capacity": {"cpu": "1"}}},
             {
+                "spec": {},
                 "status": {
                     "capacity": {"cpu": "1"},
                     "allocatable": {"cpu": "1"},
                     "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
                     "nodeInfo": NODE_INFO,
-                }
+                },
             },
             id="node",
         ),

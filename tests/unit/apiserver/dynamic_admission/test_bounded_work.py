@@ -12,16 +12,22 @@ from typing import Any
 
 import pytest
 
+from allot.api.raw import RawObject
+from allot.apiserver import object_limits
+from allot.apiserver.api_errors import ApiError
 from allot.apiserver.dynamic_admission import webhook_client
 from allot.apiserver.dynamic_admission.expressions import Evaluations
 from allot.apiserver.dynamic_admission.json_patching import JsonPatchError, apply_json_patch
 from allot.apiserver.dynamic_admission.policies import MutatingPolicy, ValidatingPolicy
+from allot.apiserver.dynamic_admission.review_request import ObjectSubject
 from allot.apiserver.dynamic_admission.webhook_client import TlsContexts
 from allot.apiserver.dynamic_admission.webhook_responses import read_review
 from allot.apiserver.dynamic_admission.webhooks import Webhook
 from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.patches.json_patches import MAX_OPERATIONS, _Editor
+from allot.apiserver.watch_cache.caches import resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.testing.servers import LocalServer
 from tests.conformance.admission_cases import policy
 from tests.conformance.admission_webhook import make_certificates
@@ -161,6 +167,57 @@ def test_chunks_of_an_answer_are_bounded_in_number(monkeypatch: pytest.MonkeyPat
             await webhook_client._response(response(b"1\r\nx\r\n" * 10 + b"0\r\n\r\n"))
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 100])
+def test_chunks_may_arrive_in_any_pieces(step: int) -> None:
+    body = b"1\r\nx\r\n5;name=value\r\nab\r\nc\r\n A \r\n0123456789\r\n0\r\n\r\n"
+    decoder = webhook_client.ChunkDecoder()
+    for at in range(0, len(body), step):
+        decoder.feed(body[at : at + step])
+    assert decoder.is_complete
+    assert decoder.body == b"xab\r\nc0123456789"
+
+
+def test_many_small_chunks_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+    original = asyncio.StreamReader.read
+
+    async def counting(reader: asyncio.StreamReader, n: int = -1) -> bytes:
+        nonlocal reads
+        reads += 1
+        return await original(reader, n)
+
+    monkeypatch.setattr(asyncio.StreamReader, "read", counting)
+    body = b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n"
+
+    async def run() -> None:
+        assert (await webhook_client._response(response(body))).body == b"x" * 10_000
+
+    asyncio.run(run())
+    assert 0 < reads <= len(body) // webhook_client.CHUNKS_AT_ONCE + 1
+
+
+@pytest.mark.parametrize("body", [b"x\r\n", b"\r\n", b"1" * 70_000])
+def test_malformed_chunks(body: bytes) -> None:
+    async def run() -> None:
+        with pytest.raises(ValueError, match="malformed"):
+            await webhook_client._response(response(body))
+
+    asyncio.run(run())
+
+
+def test_an_object_that_a_policy_made_too_large_is_not_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(object_limits, "MAX_OBJECT", 1000)
+    maps = resource_named("", "configmaps")
+    subject = ObjectSubject(maps, RawObject({"metadata": {"name": "m"}}))
+    monkeypatch.setattr(type(codec_for(maps)), "decode_strictly", None)
+    document = {"metadata": {"name": "m"}, "data": {"a": "x" * 1000}}
+
+    with pytest.raises(ApiError, match="too large"):
+        subject.replaced(document, "v1", strict=True)
 
 
 def test_an_answer_with_too_many_values_is_refused() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -222,6 +223,40 @@ def test_calls_of_one_webhook_are_bounded_in_number(monkeypatch: pytest.MonkeyPa
             await asyncio.gather(*requests, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_what_a_webhook_sends_before_it_is_read_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is decrypted as it arrives, and that of fifty calls may arrive at once."""
+    buffers: list[int] = []
+    plain = asyncio.open_connection
+
+    async def noticing(*arguments: Any, **options: Any) -> Any:
+        reader, writer = await plain(*arguments, **options)
+        write = writer.write
+
+        def written(data: bytes) -> None:
+            connection = writer.get_extra_info("socket")
+            buffers.append(connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+            write(data)
+
+        monkeypatch.setattr(writer, "write", written)
+        return reader, writer
+
+    monkeypatch.setattr(asyncio, "open_connection", noticing)
+
+    async def run() -> None:
+        async with backend(says()) as hook:
+            bundle = base64.b64encode(hook.ca).decode()
+            port = int(hook.url.rstrip("/").rpartition(":")[2])
+            endpoint = webhook_client.Endpoint("127.0.0.1", port, "127.0.0.1", "/", hook.url)
+            with pytest.raises(webhook_client.WebhookCallError):
+                await webhook_client.WebhookClient().call("w", endpoint, bundle, b"{}", 30)
+
+    asyncio.run(run())
+    assert len(buffers) == 1
+    assert buffers[0] <= 2 * webhook_client.RECEIVE_BUFFER  # Linux doubles it
 
 
 def test_a_service_is_found_by_its_endpoint_slices() -> None:

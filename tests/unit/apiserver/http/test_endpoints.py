@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from allot.apiserver.http.openapi import version_2
+from allot.apiserver.registry.served import ServedResources
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer, ServerResponse
 from allot.testing.virtual_time import run_in_virtual_time
@@ -229,3 +231,25 @@ def test_openapi_is_kept_by_clients() -> None:
             assert again.code == 304
 
     asyncio.run(run())
+
+
+def test_a_document_that_several_clients_ask_for_is_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = 0
+    original = version_2.build
+
+    def counting(served: ServedResources) -> dict[str, Any]:
+        nonlocal made
+        made += 1
+        return original(served)
+
+    monkeypatch.setattr(version_2, "build", counting)
+
+    async def run() -> set[bytes]:
+        async with LocalServer() as server:
+            answers = await asyncio.gather(*(server.ask("GET", "/openapi/v2") for _ in range(5)))
+            return {each.content for each in answers if each.code == 200}
+
+    assert len(asyncio.run(run())) == 1
+    assert made == 1

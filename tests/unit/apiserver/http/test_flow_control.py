@@ -84,6 +84,18 @@ class SlowBody:
             self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
 
 
+class SlowReader(SlowBody):
+    """A request whose answer is not taken, unless it is told to."""
+
+    def __init__(self, server: LocalServer, user: str, path: str) -> None:
+        super().__init__(server, user, path, "GET")
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        await super()._send(message)
+        if self.code == 200:
+            await self.body.wait()
+
+
 class HeldStore:
     """Lets reads of the store wait, so that requests stay in flight."""
 
@@ -194,8 +206,8 @@ def test_slow_bodies_hold_no_seat() -> None:
         pytest.param("eve", "POST", "/x", 403, id="no-such-page"),
         pytest.param("eve", "POST", "/metrics", 403, id="page"),
         pytest.param("eve", "PUT", "/livez", 403, id="health"),
-        pytest.param("nobody", "POST", MAPS, 401, id="unknown"),
-        pytest.param("nobody", "POST", "/x", 401, id="unknown-page"),
+        pytest.param("missing", "POST", MAPS, 401, id="unknown"),
+        pytest.param("missing", "POST", "/x", 401, id="unknown-page"),
         pytest.param("ann", "POST", "/x", 404, id="admin-no-such-page"),
         pytest.param("ann", "POST", "/version", 405, id="admin-wrong-method"),
         pytest.param("ann", "POST", f"{MAPS}/a", 405, id="admin-wrong-method-of-object"),
@@ -281,6 +293,77 @@ def test_watches_hold_no_seat_but_are_counted() -> None:
                 await asyncio.sleep(0.1)
                 async with server.watch(MAPS, headers=as_user("ann")) as again:
                     assert again.code == 200
+
+    run_in_virtual_time(story())
+
+
+def test_logs_hold_no_seat_but_are_counted() -> None:
+    async def story() -> None:
+        async with a_server() as server:
+            held = HeldStore(server)
+
+            def log(query: str = "") -> asyncio.Task[ServerResponse]:
+                path = f"/api/v1/namespaces/default/pods/p/log{query}"
+                return asyncio.create_task(server.ask("GET", path, headers=as_user("ann")))
+
+            logs = [log(), log("?follow=true")]
+            await asyncio.sleep(0.1)
+            assert not any(task.done() for task in logs)
+            assert (await log()).code == 429
+            cached = await server.ask(
+                "GET", MAPS, headers=as_user("ann"), query={"resourceVersion": "0"}
+            )
+            assert cached.code == 200, "it does not wait for the logs"
+            held.gate.set()
+            assert [(await task).code for task in logs] == [404, 404]
+            assert (await log()).code == 404, "those that have ended are not counted"
+
+    run_in_virtual_time(story())
+
+
+def test_slow_readers_of_large_answers_hold_no_seat() -> None:
+    async def story() -> None:
+        async with a_server() as server:
+            for name, size in (("large", 1_000_000), ("small", 10)):
+                await server.post(MAPS, {"metadata": {"name": name}, "data": {"a": "x" * size}})
+
+            async def get(user: str, name: str) -> int:
+                answer = await server.ask("GET", f"{MAPS}/{name}", headers=as_user(user))
+                return answer.code
+
+            slow = [SlowReader(server, "ann", f"{MAPS}/large") for _ in range(3)]
+            tasks = [asyncio.create_task(each.run()) for each in slow]
+            await asyncio.sleep(0.1)
+            assert [each.code for each in slow] == [200, 0, 0], "one user sends one of two"
+            assert [await get("ann", "small") for _ in range(5)] == [200] * 5
+            assert (await get("ben", "small"), await get("ben", "large")) == (200, 200)
+            await asyncio.sleep(6)
+            assert [each.code for each in slow] == [200, 429, 429]
+            slow[0].body.set()
+            await asyncio.gather(*tasks)
+            assert await get("ann", "large") == 200
+
+    run_in_virtual_time(story())
+
+
+def test_large_answers_to_writes_are_never_refused() -> None:
+    async def story() -> None:
+        async with a_server() as server:
+            body = {"metadata": {"name": "large"}, "data": {"a": "x" * 1_000_000}}
+            await server.post(MAPS, body)
+            slow = SlowReader(server, "ann", f"{MAPS}/large")
+            task = asyncio.create_task(slow.run())
+            await asyncio.sleep(0.1)
+            patch = await server.ask(
+                "PATCH",
+                f"{MAPS}/large",
+                {"data": {"b": "c"}},
+                headers=as_user("ann"),
+                content_type="application/merge-patch+json",
+            )
+            assert patch.code == 200
+            slow.body.set()
+            await task
 
     run_in_virtual_time(story())
 

@@ -76,6 +76,118 @@ def test_the_table_of_a_scale() -> None:
     run(story)
 
 
+def test_some_subresources_have_name_and_age_only() -> None:
+    async def story(server: LocalServer) -> None:
+        requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
+        claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}}
+        claims = f"{DRA}/v1/namespaces/default/resourceclaims"
+        await server.post(claims, claim)
+        pods = "/api/v1/namespaces/default/pods"
+        containers = [{"name": "c", "image": "i"}]
+        await server.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": containers}})
+
+        async def columns(path: str) -> list[str]:
+            table = (await server.ask("GET", path, headers=TABLE)).json
+            return [column["name"] for column in table["columnDefinitions"]]
+
+        for path in (f"{claims}/c/status", f"{pods}/p/ephemeralcontainers"):
+            assert await columns(path) == ["Name", "Age"]
+        assert await columns(f"{claims}/c") == ["Name", "State", "Age"]
+        assert "Status" in await columns(f"{pods}/p/status")
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "problem"),
+    [
+        ("v1", "Secret", "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+        (
+            "apps/v1",
+            "Deployment",
+            "converting (v1.Deployment) to (core.ConfigMap): unknown conversion",
+        ),
+        ("v1", "Foo", 'no kind "Foo" is registered for version "v1" in scheme'),
+        ("v9", "ConfigMap", 'no kind "ConfigMap" is registered for version "v9" in scheme'),
+    ],
+)
+def test_bodies_of_another_kind(api_version: str, kind: str, problem: str) -> None:
+    async def story(server: LocalServer) -> None:
+        body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "m"}}
+        refused = await server.ask("POST", MAPS, body)
+
+        assert refused.code == 400
+        version = api_version.rpartition("/")[2]
+        begin = f'{kind} in version "{version}" cannot be handled as a ConfigMap: {problem}'
+        assert refused.json["message"].startswith(begin)
+
+    run(story)
+
+
+def test_bodies_of_another_version_of_the_kind() -> None:
+    async def story(server: LocalServer) -> None:
+        body = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {}}
+        path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+        refused = await server.ask("POST", path, body)
+        unreadable = await server.ask("POST", path, body | {"apiVersion": "a/b/c"})
+
+        assert refused.json["message"] == (
+            "the API version in the data (autoscaling/v2) does not match the expected API version"
+            " (autoscaling/v1)"
+        )
+        assert "unexpected GroupVersion string: a/b/c" in unreadable.json["message"]
+
+    run(story)
+
+
+def test_lists_that_cannot_be_answered() -> None:
+    async def story(server: LocalServer) -> None:
+        async def message(query: str) -> str:
+            answer = await server.ask("GET", f"{MAPS}?{query}")
+            assert answer.code == 400
+            return str(answer.json["message"])
+
+        assert await message("resourceVersion=bad") == (
+            'invalid resource version: resourceVersion: Invalid value: "bad": '
+            'strconv.ParseUint: parsing "bad": invalid syntax'
+        )
+        assert await message("continue=bad") == (
+            "invalid continue token: continue key is not valid: "
+            "invalid character 'm' looking for beginning of value"
+        )
+        assert (await server.ask("GET", f"{MAPS}?labelSelector=app%20in%20()")).code == 200
+
+    run(story)
+
+
+def test_the_default_ingress_class() -> None:
+    async def story(server: LocalServer) -> None:
+        path, group = "/apis/networking.k8s.io/v1", "networking.k8s.io/v1"
+        default = {"ingressclass.kubernetes.io/is-default-class": "true"}
+        for name, notes in (("a", {}), ("b", default)):
+            metadata = {"name": name, "annotations": notes}
+            body = {"apiVersion": group, "metadata": metadata, "spec": {"controller": "x.y/z"}}
+            await server.post(f"{path}/ingressclasses", body)
+        backend = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+        ingresses = f"{path}/namespaces/default/ingresses"
+
+        async def created_class(name: str, given: str | None, **annotations: str) -> str | None:
+            spec = backend | ({} if given is None else {"ingressClassName": given})
+            metadata = {"name": name, "annotations": annotations}
+            created = await server.post(ingresses, {"metadata": metadata, "spec": spec})
+            found: str | None = created["spec"].get("ingressClassName")
+            return found
+
+        assert await created_class("one", None) == "b"
+        assert await created_class("two", "a") == "a"
+        annotated = {"kubernetes.io/ingress.class": "nginx"}
+        assert await created_class("three", None, **annotated) is None
+        table = (await server.ask("GET", f"{path}/ingressclasses", headers=TABLE)).json
+        assert [row["cells"][0] for row in table["rows"]] == ["a", "b (default)"]
+
+    run(story)
+
+
 def test_flow_schemas_are_listed_in_the_order_they_match() -> None:
     async def story(server: LocalServer) -> None:
         path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"

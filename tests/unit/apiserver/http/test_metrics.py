@@ -1,4 +1,9 @@
+from itertools import count
+from typing import Any
+
+import pytest
 from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily
 
 from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits
 from allot.apiserver.http.metrics import BUCKETS, Labels, Metrics
@@ -38,6 +43,24 @@ def test_requests_are_counted_by_code_and_duration() -> None:
     assert b"# TYPE apiserver_request_duration_seconds histogram" in generate_latest(
         metrics.registry
     )
+
+
+def test_requests_may_be_counted_while_a_thread_collects(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics()
+    metrics.requests.count(GET, 200, 0.1)
+    add, codes = CounterMetricFamily.add_metric, count(400)
+
+    def add_meanwhile(*values: Any, **others: Any) -> None:
+        code = next(codes)
+        metrics.requests.count(GET, code, 0.1)
+        metrics.requests.count(GET._replace(verb=f"verb-{code}"), 200, 0.1)
+        add(*values, **others)
+
+    monkeypatch.setattr(CounterMetricFamily, "add_metric", add_meanwhile)
+    samples(metrics)
+    monkeypatch.undo()
+
+    assert f'apiserver_request_total{{code="401",{SAID}}}' in samples(metrics)
 
 
 def test_watches_are_counted_without_a_duration() -> None:

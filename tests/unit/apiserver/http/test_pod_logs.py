@@ -45,7 +45,7 @@ def test_a_log_is_plain_text() -> None:
             answer = await server.ask("GET", f"{PODS}/p/log?tailLines=1")
             assert (answer.code, answer.content) == (200, b"two\n")
             assert answer.header("content-type") == ["text/plain"]
-            for query, code in (("container=zz", 400), ("tailLines=-1", 400), ("x", 200)):
+            for query, code in (("container=zz", 400), ("tailLines=-1", 422), ("x", 200)):
                 assert (await server.ask("GET", f"{PODS}/p/log?{query}")).code == code
             assert (await server.ask("GET", f"{PODS}/nosuch/log")).code == 404
 
@@ -73,6 +73,22 @@ def test_following_ends_with_the_container() -> None:
             assert lines[0] == "start"
             numbers = [int(line) for line in lines[1:]]
             assert numbers == list(range(1, len(numbers) + 1)), "no line twice, none left out"
+
+    asyncio.run(scenario())
+
+
+def test_a_changed_annotation_is_read_at_once() -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            begin = datetime.now(UTC) - timedelta(seconds=5)
+            await a_running_pod(
+                server, "every 1h: x\none", running={"startedAt": written_time(begin)}
+            )
+            assert (await server.ask("GET", f"{PODS}/p/log")).content == b"one\n"
+            change = {"metadata": {"annotations": {"allot.dev/log": "every 1h: x\ntwo"}}}
+            merge = "application/merge-patch+json"
+            await server.ask("PATCH", f"{PODS}/p", change, content_type=merge)
+            assert (await server.ask("GET", f"{PODS}/p/log")).content == b"two\n"
 
     asyncio.run(scenario())
 

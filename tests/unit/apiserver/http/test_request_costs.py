@@ -84,7 +84,13 @@ class Lines:
         pass
 
 
-def calls_of(method: str, path: str, body: Any = None, content_type: str = "json") -> int:
+def calls_of(
+    method: str,
+    path: str,
+    body: Any = None,
+    content_type: str = "json",
+    query: bytes = b"",
+) -> int:
     """The calls that a request takes: the least of a few equal ones.
 
     The first fills caches, and background tasks of the server may run during any.
@@ -119,7 +125,7 @@ def calls_of(method: str, path: str, body: Any = None, content_type: str = "json
         )
         headers = [*HEADERS, (b"content-type", f"application/{content_type}".encode())]
         place = path.replace("NUMBER", str(number))
-        scope = http_scope(method, place, b"", headers, content)
+        scope = http_scope(method, place, query, headers, content)
         answer = CollectedAnswer(content)
         before = sys.getprofile()
         sys.setprofile(profile)
@@ -235,3 +241,16 @@ def test_a_status_patch_of_a_pod() -> None:
     body = {"status": {"conditions": [condition]}}
     path = f"{PODS}/first/status"
     assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 1270
+
+
+def test_a_status_of_a_pod_that_is_applied() -> None:
+    condition = {"type": "example.com/Ready", "status": "False", "message": "NUMBER"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "first", "namespace": "default"},
+        "status": {"conditions": [condition]},
+    }
+    query = b"fieldManager=test&force=true"
+    path = f"{PODS}/first/status"
+    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 2250

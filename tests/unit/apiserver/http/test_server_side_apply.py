@@ -65,11 +65,11 @@ def test_creating_by_apply_takes_the_right_to_create() -> None:
             a_map(),
             query={"fieldManager": "m"},
             content_type=APPLY,
-            headers={"authorization": "Bearer nobody"},
+            headers={"authorization": "Bearer unprivileged"},
         )
         assert answer.code == 403
 
-    run(test, users={"nobody": User("nobody", groups=())})
+    run(test, users={"unprivileged": User("unprivileged", groups=())})
 
 
 def test_a_status_of_nothing_is_not_found() -> None:

@@ -12,7 +12,7 @@ from allot.apiserver.http import rendering, watching
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
-from allot.storage.broadcast import BroadcastWatch
+from allot.storage.broadcast_watch import BroadcastWatch
 from allot.storage.interface import Change, Put, StoreUnavailableError
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
@@ -333,16 +333,16 @@ def test_the_window_is_bounded_in_bytes_too() -> None:
 def test_an_event_is_encoded_once_for_all_watchers(
     watchers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allot.apiserver.watch_cache import cache
+    from allot.apiserver.watch_cache import object_changes
 
     rendered: list[str] = []
-    plain = cache.event_line
+    plain = object_changes.event_line
 
     def counting(type_: str, body: bytes) -> bytes:
         rendered.append(type_)
         return plain(type_, body)
 
-    monkeypatch.setattr(cache, "event_line", counting)
+    monkeypatch.setattr(object_changes, "event_line", counting)
 
     async def run() -> None:
         async with LocalServer() as server:

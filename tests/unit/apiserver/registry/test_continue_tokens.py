@@ -57,5 +57,7 @@ def test_a_key_outside_of_the_list_is_our_mistake() -> None:
     ],
 )  # fmt: skip
 def test_tokens_that_are_not_ours(text: str) -> None:
-    with pytest.raises(ContinueTokenError, match=r"^continue key is not valid: .+"):
+    with pytest.raises(
+        ContinueTokenError, match=r"^invalid continue token: continue key is not valid: .+"
+    ):
         decode(text, "/configmaps/")

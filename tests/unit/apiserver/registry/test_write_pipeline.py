@@ -44,7 +44,7 @@ def a_write(version: str = "v1", **changes: Any) -> WriteRequest:
         new_name_suffix=lambda: "bcdfg",
         caller=Caller("me", {}, lambda _: True),
     )
-    return request._replace(**changes)
+    return replace(request, **changes)
 
 
 def stored(claim: ResourceClaim) -> ResourceClaim:

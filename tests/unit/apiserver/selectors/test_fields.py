@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allot.apiserver.selectors import (
+    FieldMatcher,
     FieldRequirement,
     SelectorError,
     parse_field_selector,
@@ -30,10 +31,30 @@ POD = {"metadata.name": "p", "spec.nodeName": "", "status.phase": "Pending", "x"
         (",metadata.name=p,,", True),
         (r"x=a\,b\=c\\d", True),
         (r"x!=a\,b\=c\\d", False),
+        ("status.phase=Pending,status.phase=Failed", False),
+        ("status.phase=Pending,status.phase!=Failed", True),
     ],
 )
 def test_matching(selector: str, is_match: bool) -> None:
-    assert parse_field_selector(selector).matches(POD.__getitem__) is is_match
+    assert FieldMatcher(parse_field_selector(selector)).matches(POD.__getitem__) is is_match
+
+
+def test_each_field_is_read_once_however_many_requirements_there_are() -> None:
+    many = ",".join(f"metadata.name!=x{number}" for number in range(1_000))
+    reads: list[str] = []
+
+    def get(field: str) -> str:
+        reads.append(field)
+        return POD[field]
+
+    matcher = FieldMatcher(parse_field_selector(f"{many},status.phase=Pending"))
+
+    assert matcher.matches(get)
+    assert sorted(reads) == ["metadata.name", "status.phase"]
+
+
+def test_no_field_has_two_values() -> None:
+    assert not FieldMatcher(parse_field_selector("x=1,x=2")).matches(lambda _: "1")
 
 
 def test_exact_values() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from allot.cel import AttributeValue, CelCompileError, compile_derived, prepare_device
+from allot.cel import AttributeValue, CelCompileError, cel_device, compile_derived
 from allot.cli.cel_jsonl import attribute_to_json
 
-DEVICE = prepare_device("d", "gpu-0", {"text": AttributeValue(string="rack1-node3")}, {})
+DEVICE = cel_device("d", "gpu-0", {"text": AttributeValue(string="rack1-node3")}, {})
 
 
 def answer(expression: str) -> object:

@@ -116,7 +116,7 @@ def test_a_failure_sets_one_failure_condition() -> None:
     assert not has_failed(claim, request)
     assert failure_condition(request) == FAILED
     assert failure_condition(request, "", "Unreachable") == "Unreachable"
-    assert failure_condition(request, "nobody looks at this one") == FAILED
+    assert failure_condition(request, "an unrelated reason") == FAILED
 
 
 def test_ready_means_all_conditions() -> None:

@@ -131,10 +131,10 @@ def test_with_conditions_of_two_controllers() -> None:
 
 
 def test_orphans() -> None:
-    nobody, elsewhere = attachment("b"), A._replace(node="n1", claim_uid="")
+    unclaimed, elsewhere = attachment("b"), A._replace(node="n1", claim_uid="")
     unclear = Attachment(A.device)
 
-    assert orphans([A, nobody, elsewhere, unclear, nobody], [A]) == [nobody, elsewhere]
+    assert orphans([A, unclaimed, elsewhere, unclear, unclaimed], [A]) == [unclaimed, elsewhere]
 
 
 # --- laws ---

@@ -114,7 +114,7 @@ def test_devices_do_as_they_are_told() -> None:
         clock = FakeClock(hasty=True)
         said: list[str] = []
         busy = SimulatedAttacher(
-            parse_script("busy 1 time after 2s detach after 5s"), clock=clock, tell=said.append
+            parse_script("busy 1 time after 2s detach after 5s"), clock=clock, report=said.append
         )
         with pytest.raises(AttachFailedError) as failure:
             await busy.attach(REQUEST)

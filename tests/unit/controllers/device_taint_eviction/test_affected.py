@@ -51,12 +51,16 @@ def the_cluster() -> Affected:
     slices = Informer(client, RESOURCE_SLICES)
     affected = Affected(pods, claims, slices, None)
     for number in range(COUNT):
-        list(pods.store.put(numbered_pod(number)))
-        list(claims.store.put(numbered_claim(number)))
+        put(pods, numbered_pod(number))
+        put(claims, numbered_claim(number))
     for start in range(0, COUNT, 10):
-        list(slices.store.put(tainted_slice(start)))
-    list(slices.store.put(tainted_slice(0, generation=1)))
+        put(slices, tainted_slice(start))
+    put(slices, tainted_slice(0, generation=1))
     return affected
+
+
+def put(informer: Informer[Any], obj: Any) -> None:
+    list(informer.store.put(obj.key, obj))
 
 
 def pauses(steps: Steps[Any]) -> int:

@@ -11,8 +11,8 @@ from allot.api.meta import Condition, ObjectMeta
 from allot.api.raw import RawObject
 from allot.api.resource import DeviceTaint
 from allot.controllers.device_taint_eviction.rule_status import (
+    EvictionCondition,
     Reach,
-    Said,
     eviction_condition,
     is_final,
     seconds_until_update,
@@ -26,7 +26,7 @@ ONCE = (
 
 
 def a_rule(
-    effect: str = "NoExecute", said: Said | None = None, observed: int = 2
+    effect: str = "NoExecute", said: EvictionCondition | None = None, observed: int = 2
 ) -> DeviceTaintRule:
     conditions: tuple[Condition, ...] = (Condition("Other", "True"),)
     if said is not None:
@@ -48,14 +48,16 @@ def a_rule(
             "NoExecute",
             Reach(1, 1),
             0,
-            Said("True", "PodsPendingEviction", "1 pod needs to be evicted in 1 namespace."),
+            EvictionCondition(
+                "True", "PodsPendingEviction", "1 pod needs to be evicted in 1 namespace."
+            ),
             id="one-pod",
         ),
         pytest.param(
             "NoExecute",
             Reach(3, 2),
             1,
-            Said(
+            EvictionCondition(
                 "True",
                 "PodsPendingEviction",
                 "3 pods need to be evicted in 2 different namespaces. "
@@ -67,15 +69,19 @@ def a_rule(
             "NoExecute",
             Reach(),
             2,
-            Said("False", "Completed", "2 pods evicted since starting the controller."),
+            EvictionCondition(
+                "False", "Completed", "2 pods evicted since starting the controller."
+            ),
             id="done",
         ),
-        pytest.param("NoExecute", Reach(), 0, Said("False", "NotStarted"), id="nothing-to-do"),
+        pytest.param(
+            "NoExecute", Reach(), 0, EvictionCondition("False", "NotStarted"), id="nothing-to-do"
+        ),
         pytest.param(
             "None",
             Reach(1, 1, 1, 1),
             0,
-            Said(
+            EvictionCondition(
                 "False",
                 "NoEffect",
                 "1 published device selected. 1 allocated device selected. 1 pod would be evicted "
@@ -87,7 +93,7 @@ def a_rule(
             "None",
             Reach(0, 0, 8, 0),
             5,
-            Said(
+            EvictionCondition(
                 "False",
                 "NoEffect",
                 "8 published devices selected. 0 allocated devices selected. 0 pods would be evicted "
@@ -100,12 +106,14 @@ def a_rule(
             "NoSchedule",
             Reach(),
             0,
-            Said("False", "OtherEffect", "Eviction only happens for the NoExecute effect."),
+            EvictionCondition(
+                "False", "OtherEffect", "Eviction only happens for the NoExecute effect."
+            ),
             id="another-effect",
         ),
     ],
 )
-def test_texts(effect: str, reach: Reach, evicted: int, said: Said) -> None:
+def test_texts(effect: str, reach: Reach, evicted: int, said: EvictionCondition) -> None:
     assert eviction_condition(a_rule(effect), reach, evicted) == said
     assert eviction_condition(a_rule(effect, said), reach, evicted) is None
     stale = a_rule(effect, said, observed=1)
@@ -114,23 +122,23 @@ def test_texts(effect: str, reach: Reach, evicted: int, said: Said) -> None:
 
 @pytest.mark.parametrize("reason", ["PodsPendingEviction", "Completed"])
 def test_what_another_has_done_is_not_forgotten(reason: str) -> None:
-    rule = a_rule(said=Said("True", reason, "by somebody else"))
-    assert eviction_condition(rule, Reach(), 0) == Said("False", "Completed")
+    rule = a_rule(said=EvictionCondition("True", reason, "by another controller"))
+    assert eviction_condition(rule, Reach(), 0) == EvictionCondition("False", "Completed")
 
 
 def test_updates_keep_their_distance() -> None:
-    rule = a_rule(said=Said("False", "NotStarted"))
+    rule = a_rule(said=EvictionCondition("False", "NotStarted"))
     assert seconds_until_update(rule, T0 + timedelta(seconds=4)) == 6
     assert seconds_until_update(rule, T0 + timedelta(seconds=12)) == 0
     # Clocks differ: one that is behind does not make us wait forever.
     assert seconds_until_update(rule, T0 - timedelta(hours=1)) == 10
     assert seconds_until_update(a_rule(), T0) == 0
-    changed = a_rule(said=Said("False", "NotStarted"), observed=1)
+    changed = a_rule(said=EvictionCondition("False", "NotStarted"), observed=1)
     assert seconds_until_update(changed, T0) == 0
 
 
 def test_a_dry_run_is_made_once_for_a_spec() -> None:
-    said = Said("False", "NoEffect", "anything")
+    said = EvictionCondition("False", "NoEffect", "anything")
     assert is_final(a_rule("None", said))
     assert not is_final(a_rule("None", said, observed=1))
     assert not is_final(a_rule("None"))
@@ -140,8 +148,8 @@ def test_a_dry_run_is_made_once_for_a_spec() -> None:
 def test_the_condition_takes_its_place() -> None:
     other = {"type": "Other", "status": "True", "unknown": "field"}
     rule = RawObject({"metadata": {"generation": 3}, "status": {"conditions": [other], "new": 1}})
-    first = with_condition(rule, Said("True", "A", "a"), T0)
-    second = with_condition(first, Said("False", "B", "b"), T0)
+    first = with_condition(rule, EvictionCondition("True", "A", "a"), T0)
+    second = with_condition(first, EvictionCondition("False", "B", "b"), T0)
     assert first.get("status", "conditions", 0) == other
     assert second.get("status", "conditions") == [
         other,

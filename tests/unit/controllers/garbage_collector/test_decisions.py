@@ -1,4 +1,4 @@
-"""What becomes of an object, by the state of its owners."""
+"""What happens to an object, by the state of its owners."""
 
 from __future__ import annotations
 

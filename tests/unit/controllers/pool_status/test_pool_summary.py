@@ -57,7 +57,7 @@ def test_a_plain_pool() -> None:
 @pytest.mark.parametrize(
     ("held", "expected"),
     [
-        pytest.param([], (3, 0, 3, 0), id="nobody"),
+        pytest.param([], (3, 0, 3, 0), id="no-holder"),
         pytest.param([{"device": "a"}, {"device": "b"}], (3, 2, 1, 0), id="two-claims"),
         pytest.param([{"device": "a", "admin_access": True}], (3, 0, 3, 0), id="admin-access"),
         pytest.param(

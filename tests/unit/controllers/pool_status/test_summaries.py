@@ -11,7 +11,12 @@ from allot.api.base import replace
 from allot.api.quantity import Quantity
 from allot.api.resource import DeviceTaint
 from allot.api.slices import Device, ResourceSlice
-from allot.rules import AVAILABLE_IS_ALLOCATABLE, COUNT_LISTED_DEVICES_ONCE
+from allot.rules import (
+    ALL_SUMMARY_ERRORS,
+    AVAILABLE_IS_ALLOCATABLE,
+    COUNT_LISTED_DEVICES_ONCE,
+    EQUAL_COSTS_IN_ANY_COUNTER_SET,
+)
 from allot.testing.builders import DRIVER, a_device
 from tests.unit.controllers.pool_status.pools import (
     counter_set,
@@ -174,6 +179,31 @@ def test_the_first_device_with_an_error_is_named() -> None:
     assert error(*a_card(shareable("s", **capacities), *CARD, other)).startswith(cost)
     without_counters = error(slice_of(odd, partition_type_attribute=PROFILE))
     assert without_counters.startswith(f"PartitionTypeMissing: pool {DRIVER}/node-1 declares")
+
+
+def test_the_same_cost_in_another_counter_set() -> None:
+    """v1.38 compares counter sets, too: two cards in one pool have no summary."""
+    two_cards = a_card(*CARD, partition("h2", "Half", "40Gi", "gpu-2"))
+
+    assert shown(*two_cards) == {"Full": (1, 1), "Half": (3, 3)}
+    status = the_status(*two_cards, gates=without(EQUAL_COSTS_IN_ANY_COUNTER_SET))
+    assert status.partition_summary == ()
+    assert status.validation_error == (
+        f'PartitionCostMismatch: devices of partition type "Half" in pool {DRIVER}/node-1'
+        " consume different counters"
+    )
+
+
+def test_errors_about_partitions_and_about_shares() -> None:
+    capacities = {f"c{n}": "1" for n in range(33)}
+    slices = a_card(shareable("s", **capacities), *CARD, partition("h2", "Half", "39Gi"))
+    first = the_status(*slices, gates=without(ALL_SUMMARY_ERRORS)).validation_error or ""
+
+    assert first.endswith(" consume different counters")
+    assert (the_status(*slices).validation_error or "").startswith(f"{first}; ShareableSummary")
+    only_shares = a_card(shareable("s", **capacities), *CARD)
+    assert the_status(*only_shares).partition_summary
+    assert not the_status(*only_shares, gates=without(ALL_SUMMARY_ERRORS)).partition_summary
 
 
 def test_types_without_counters() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of claims when pods are done."""
+"""What happens to claims when pods are done."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from allot.controllers.resource_claims.templates import (
     claim_already_made,
     claim_from,
     claim_key,
+    claim_statuses_to_write,
     name_base,
     name_suffix,
     refusal,
-    statuses_to_tell,
 )
 from allot.features import ADMIN_ACCESS, DEFAULTS, PRIORITIZED_LIST, FeatureGates
 from tests.unit.controllers.resource_claims.claims import NOW, a_consuming_pod, a_used_claim
@@ -153,10 +153,10 @@ def told(*statuses: tuple[str, str]) -> Pod:
         pytest.param(told(("a", "x")), {"a": "z"}, [("a", "z")], id="replaced"),
     ],
 )
-def test_statuses_to_tell(
+def test_claim_statuses_to_write(
     pod: Pod, claims: dict[str, str], wanted: list[tuple[str, str]] | None
 ) -> None:
-    statuses = statuses_to_tell(pod, claims)
+    statuses = claim_statuses_to_write(pod, claims)
 
     if wanted is None:
         assert statuses is None
@@ -167,7 +167,7 @@ def test_statuses_to_tell(
 def test_an_entry_that_needs_no_claim_stays_so() -> None:
     pod = a_consuming_pod(status={"resourceClaimStatuses": [{"name": "m"}]})
 
-    assert statuses_to_tell(pod, {"a": "x"}) == [
+    assert claim_statuses_to_write(pod, {"a": "x"}) == [
         {"name": "a", "resourceClaimName": "x"},
         {"name": "m"},
     ]

@@ -98,7 +98,7 @@ def test_orphans_and_those_who_want_them_meet_in_the_index() -> None:
 
     assert {place, anywhere} <= set(orphan_labels(a_replica()))
     assert place not in orphan_labels(a_replica(labels={"app": "other"}))
-    assert not list(orphan_labels(a_replica(owner="somebody")))
+    assert not list(orphan_labels(a_replica(owner="other")))
 
 
 # --- own writes ---

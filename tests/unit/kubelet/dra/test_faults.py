@@ -7,7 +7,7 @@ import math
 import pytest
 
 from allot.kubelet.dra.faults import FaultSyntaxError, NodeFaults, parse_faults
-from allot.kubelet.dra.health import Health
+from allot.kubelet.dra.health import HealthStatus
 
 
 def test_faults_by_driver() -> None:
@@ -21,9 +21,9 @@ def test_faults_by_driver() -> None:
     assert found["b.example.com"].is_gone
     assert found["*"].prepare.seconds == 1.5
     assert found["*"].health_by_device == {
-        "gpu-0": Health.UNHEALTHY,
-        "gpu-1": Health.UNHEALTHY,
-        "gpu-2": Health.HEALTHY,
+        "gpu-0": HealthStatus.UNHEALTHY,
+        "gpu-1": HealthStatus.UNHEALTHY,
+        "gpu-2": HealthStatus.HEALTHY,
     }
     assert parse_faults("a prepare-fails")["a"].prepare.failures == math.inf
 

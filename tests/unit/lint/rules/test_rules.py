@@ -489,6 +489,146 @@ def test_all_requests_together_ask_for_too_much() -> None:
     assert "all requests together ask for 40 devices" in found.message
 
 
+def test_requests_that_cannot_be_satisfied_together() -> None:
+    """Nothing is wrong with any of them; the allocator decides, with all devices free and without taints."""
+    requests = "".join(
+        f"- name: {name}\n  exactly: {{deviceClassName: gpu.example.com, count: {count}}}\n"
+        for name, count in (("a", 2), ("b", 1))
+    )
+    template = claim_yaml(f"requests:\n{requests}").replace(
+        "kind: ResourceClaim\n", "kind: ResourceClaimTemplate\n"
+    )
+    body = indented(template.split("spec:\n", 1)[1].removesuffix("---\n"), 2)
+    template = f"{template.split('spec:', 1)[0]}spec:\n  spec:\n{body}---\n"
+
+    for text, field in (
+        (claim_yaml(f"requests:\n{requests}"), "spec.devices.requests"),
+        (template, "spec.spec.devices.requests"),
+    ):
+        (found,) = findings(text, CLASSES + SLICES)
+        assert (found.rule, found.field) == ("unsatisfiable-claim", field)
+        assert found.message == (
+            "no node in these files can satisfy it, even if all devices are free: requests a and b of"
+            " claim c cannot be satisfied together: b finds 0 of 1 device; gpu-0, gpu-1: taken by"
+            " request a of claim c"
+        )
+        assert findings(text, CLASSES) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        pytest.param(
+            CLASSES.split("---\n", 1)[0]
+            .replace('"gpu.ex', '"gpu.xe')
+            .replace("{name: gpu", "{name: other"),
+            "spec.selectors[0].cel.expression",
+            id="class",
+        ),
+        pytest.param(
+            one_request(selector("device.driver == 'gpu.xeample.com'")),
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+            id="request",
+        ),
+        pytest.param(
+            one_request("", "config:\n- opaque: {driver: gpu.xeample.com, parameters: {a: 1}}\n"),
+            "spec.devices.config[0].opaque.driver",
+            id="configuration",
+        ),
+    ],
+)
+def test_a_driver_with_a_typo(text: str, field: str) -> None:
+    (found,) = findings(text, CLASSES + SLICES)
+
+    assert (found.rule, found.field) == ("unknown-driver", field)
+    assert found.message == (
+        'no ResourceSlice in these files is of driver "gpu.xeample.com"; did you mean "gpu.example.com"?'
+    )
+    other = findings(text.replace("gpu.xeample.com", "fpga.other.org"), CLASSES + SLICES)
+    assert "unknown-driver" not in [each.rule for each in other]
+
+
+def pool_yaml(name: str, content: str, slices: int = 2) -> str:
+    return (
+        f"apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: {name}}}\nspec:\n"
+        "  driver: d.example.com\n  nodeName: server-1\n"
+        f"  pool: {{name: p, generation: 1, resourceSliceCount: {slices}}}\n{indented(content, 2)}---\n"
+    )
+
+
+COUNTERS = pool_yaml("counters", "sharedCounters: [{name: gpu0, counters: {mem: {value: 10Gi}}}]")
+
+
+def using(counter_set: str, counter: str = "mem", amount: str = "10Gi", slices: int = 2) -> str:
+    used = f"{{counterSet: {counter_set}, counters: {{{counter}: {{value: {amount}}}}}}}"
+    return pool_yaml("devices", f"devices: [{{name: d, consumesCounters: [{used}]}}]", slices)
+
+
+USE = "spec.devices[0].consumesCounters[0]"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "field", "message"),
+    [
+        pytest.param(
+            using("gpu1x"),
+            "pool-contradiction",
+            f"{USE}.counterSet",
+            'no slice of the pool has the counter set "gpu1x"',
+            id="counter-set",
+        ),
+        pytest.param(
+            using("gpu0", "memory"),
+            "pool-contradiction",
+            f"{USE}.counters[memory]",
+            "the pool has no counter gpu0/memory",
+            id="counter",
+        ),
+        pytest.param(
+            using("gpu0", amount="20Gi"),
+            "counter-amount",
+            f"{USE}.counters[mem].value",
+            "d consumes 20Gi of gpu0/mem, which has 10Gi: it is never allocated",
+            id="amount",
+        ),
+        pytest.param(
+            using("gpu0") + pool_yaml("more", "devices: [{name: e}]"),
+            "pool-contradiction",
+            "spec.pool.resourceSliceCount",
+            "pool p has 3 slices, and 2 announced",
+            id="too-many-slices",
+        ),
+        pytest.param(
+            using("gpu0").replace("Count: 2", "Count: 3")
+            + pool_yaml("more", "devices: [{name: d}]"),
+            "pool-contradiction",
+            "spec.devices[0].name",
+            "device d is also in slice more of the same pool",
+            id="device-twice",
+        ),
+    ],
+)
+def test_slices_of_a_pool_that_contradict_each_other(
+    text: str, rule: str, field: str, message: str
+) -> None:
+    found = findings(COUNTERS, text)
+
+    assert (rule, field, message) in [
+        (each.rule, each.field, each.message.partition("; did you mean")[0]) for each in found
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([COUNTERS, using("gpu0")], id="complete"),
+        pytest.param([using("elsewhere", slices=2)], id="incomplete"),
+    ],
+)
+def test_pools_without_contradictions(texts: list[str]) -> None:
+    assert findings(*texts) == []
+
+
 def test_types_that_expressions_show_without_devices() -> None:
     claim = two_requests(derived("string(1)"), derived("1 + 1"), "matchAttribute: numa")
 

@@ -15,13 +15,15 @@ import pytest
 
 from allot.client.client import Client
 from allot.deadline import DeadlineExceededError
+from allot.scheduler.core import background_decisions
 from allot.scheduler.core.forked import ChildFailedError, can_fork, in_child
 from allot.scheduler.core.pod_status import PodStatusReporter
-from allot.scheduler.core.scheduler import UNDECIDED, Scheduler
+from allot.scheduler.core.scheduler import MAX_PREPARATION_SLICES, UNDECIDED, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
+    MIN_PREPARED,
     DecisionDeadline,
     DecisionLimits,
     NodeTimeLimit,
@@ -55,6 +57,11 @@ LONG = "1000000"
 ALLOWED_TO_TAKE = 60.0
 
 
+PREPARING = "preparing"
+"""Needs so many slices: each prepares some of the devices, for all pods."""
+SLICES_TO_PREPARE = 30
+
+
 class Answers(NamedTuple):
     """What `Slow` found out."""
 
@@ -75,6 +82,7 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
         self._seconds = node_seconds
         self.known: dict[str, dict[str, Status]] = {}
         self.searches = 0
+        self.slices_to_prepare = SLICES_TO_PREPARE
         self.bound: list[str] = []
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
@@ -102,6 +110,8 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
         self.searches += 1
         state.time.begin_node()
         wanted = pod.labels.get(node.name, "0")
+        if wanted == PREPARING:
+            return self._prepared(state)
         if wanted == "error":
             spin(state.time.check, int(LONG))
             return failed(ValueError("no such key: a"))
@@ -112,6 +122,15 @@ class Slow(PreFilterPlugin, SlowFilterPlugin, BindPlugin):
                 raise
             return unresolvable("timed out", ended_by="claim c, request r")
         return SUCCESS
+
+    def _prepared(self, state: CycleState) -> Status:
+        if not self.slices_to_prepare:
+            return SUCCESS
+        self.slices_to_prepare -= 1
+        state.time.devices_prepared(MIN_PREPARED)
+        if state.time.skips_slow_nodes:
+            return unresolvable("timed out", ended_by="claim c, request r")
+        raise DeadlineExceededError
 
     def retry_timeouts(self, state: CycleState) -> int:
         pod: PodInfo = state[self.name]
@@ -229,13 +248,44 @@ def test_it_comes_back_after_pauses() -> None:
     assert stage.place_of("hopeless") is SubQueue.ACTIVE
 
 
+def test_devices_are_prepared_by_the_scheduler_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child would lose what it prepares, and each later one would prepare it again."""
+    children = 0
+
+    async def counting(work: Callable[[], bytes], seconds: float) -> bytes:
+        nonlocal children
+        children += 1
+        return await in_child(work, seconds)
+
+    monkeypatch.setattr(background_decisions, "in_child", counting)
+    stage = Stage(DecisionLimits(decision_seconds=ALLOWED_TO_TAKE, slice_seconds=0.005))
+    for number in range(3):
+        stage.add(f"first-{number}", n0=PREPARING)
+    for number in range(20):
+        stage.add(f"easy-{number}")
+    stage.play(lambda: len(stage.plugin.bound) == 23)
+
+    assert children == 0
+    assert stage.plugin.searches <= SLICES_TO_PREPARE + 2 * 23
+    assert stage.plugin.bound[0].startswith("easy"), "others are scheduled between the slices"
+
+
+def test_what_takes_forever_to_prepare_is_left_to_a_child() -> None:
+    stage = Stage(LIMITS)
+    stage.plugin.slices_to_prepare = 10**9
+    stage.add("first", n0=PREPARING)
+    stage.play(lambda: bool(stage.notes()))
+
+    assert stage.plugin.searches <= MAX_PREPARATION_SLICES + 2
+
+
 def test_a_difficult_decision_is_made_beside_the_loop() -> None:
     stage = Stage(DecisionLimits(decision_seconds=ALLOWED_TO_TAKE, slice_seconds=0.005))
     stage.add("difficult", n0=LONG)
     stage.play(lambda: bool(stage.plugin.bound))
 
     assert stage.plugin.bound == ["difficult on n0"]
-    assert stage.plugin.searches <= 2, "here it was only begun"
+    assert stage.plugin.searches <= 3, "here it was only begun"
 
 
 def test_other_nodes_are_tried_after_one_that_takes_too_long() -> None:
@@ -368,6 +418,16 @@ def test_a_slice_ends() -> None:
     with pytest.raises(DeadlineExceededError):
         time_slice.check()
     assert not time_slice.has_progress
+
+
+def test_a_slice_that_prepares_many_devices_is_worth_another() -> None:
+    time_slice = TimeSlice(0.02, Clock())
+    answers = []
+    for count in (MIN_PREPARED - 1, 1):
+        time_slice.devices_prepared(count)
+        answers.append(time_slice.was_for_preparation)
+    assert answers == [False, True]
+    assert not time_slice.has_progress, "other pods come first"
 
 
 def test_questions_beside_a_decision_pass_nodes_over() -> None:

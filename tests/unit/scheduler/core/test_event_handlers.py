@@ -321,7 +321,7 @@ def test_devices_that_were_only_decided_on_wake_pods_when_they_are_given_up() ->
         "DynamicResources", resourceClaims=[{"name": "claim", "resourceClaimName": "claim"}]
     )
     followed.claims.remove(other)
-    assert followed.sub_queue() is SubQueue.UNSCHEDULABLE, "it had no allocation anybody saw"
+    assert followed.sub_queue() is SubQueue.UNSCHEDULABLE, "its allocation was not seen"
 
     followed.claims.remove_pending_allocation(flying)
 

@@ -37,7 +37,7 @@ from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_cla
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
 
-NOBODY: Mapping[str, Status] = {}
+NONE_REFUSED: Mapping[str, Status] = {}
 
 
 class Refuses(FilterPlugin):
@@ -45,7 +45,7 @@ class Refuses(FilterPlugin):
 
     name: ClassVar[str] = "Refuses"
 
-    def __init__(self, refused: Mapping[str, Status] = NOBODY) -> None:
+    def __init__(self, refused: Mapping[str, Status] = NONE_REFUSED) -> None:
         self.refused = dict(refused)
         self.asked: list[str] = []
 
@@ -61,7 +61,7 @@ class Elsewhere(Refuses):
     filters_locally: ClassVar[bool] = False
 
     def __init__(
-        self, refused: Mapping[str, Status] = NOBODY, equivalence_key: Hashable | None = None
+        self, refused: Mapping[str, Status] = NONE_REFUSED, equivalence_key: Hashable | None = None
     ) -> None:
         super().__init__(refused)
         self.rest = equivalence_key

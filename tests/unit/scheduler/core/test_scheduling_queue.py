@@ -176,7 +176,7 @@ class Locked(PreEnqueuePlugin):
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         return (
-            EventRegistration(CLAIM_ADDED, None, lambda _, new: new != "for everybody"),
+            EventRegistration(CLAIM_ADDED, None, lambda _, new: new != "for all pods"),
             EventRegistration(NODE_ADDED),
         )
 
@@ -211,7 +211,7 @@ def test_other_events_do_not_open_such_gates(about: str | None) -> None:
     plugin, queue = a_locked_queue(10)
     plugin.keys.update(f"key-{number}" for number in range(10))
 
-    queue.on_cluster_event(CLAIM_ADDED, None, "for everybody", 1.0, about)
+    queue.on_cluster_event(CLAIM_ADDED, None, "for all pods", 1.0, about)
     queue.on_cluster_event(NODE_ADDED, None, "new", 1.0)
 
     assert queue.checks == 0
@@ -230,7 +230,7 @@ def test_a_gated_pod_is_found_by_what_it_names_now() -> None:
     assert queue.lengths() == {SubQueue.ACTIVE: 1}
 
 
-@pytest.mark.parametrize(("new", "woken"), [("new", 1), ("for everybody", 3)])
+@pytest.mark.parametrize(("new", "woken"), [("new", 1), ("for all pods", 3)])
 def test_rejected_pods_hear_of_objects_that_they_name_or_that_matter_to_all(
     new: str, woken: int
 ) -> None:
@@ -458,7 +458,7 @@ def test_nothing_is_due_where_only_events_help() -> None:
         pytest.param(["Picky", "Always"], NODE_ADDED, "no", True, id="one-of-several"),
         pytest.param(["Deaf"], NODE_ADDED, "yes", False, id="nothing-registered"),
         pytest.param(["Door"], NODE_ADDED, "yes", False, id="rejected-by-others-only"),
-        pytest.param(["Nobody"], NODE_ADDED, "yes", False, id="unknown-plugin"),
+        pytest.param(["Missing"], NODE_ADDED, "yes", False, id="unknown-plugin"),
     ],
 )
 def test_hints(rejected_by: list[str], event: ClusterEvent, new: str, wakes: bool) -> None:

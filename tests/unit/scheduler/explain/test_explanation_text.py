@@ -14,10 +14,10 @@ from allot.allocation.explain.findings import ConflictingRequest
 from allot.cli.explain import print_lines
 from allot.scheduler.explain.explanation_text import Line, claim_lines, pod_lines, wrapped
 from allot.scheduler.explain.explanations import (
-    AllocatedDevice,
     ClaimExplanation,
     ClaimState,
     ClaimSummary,
+    DeviceSummary,
     LackingCondition,
     NodeExplanation,
     PodExplanation,
@@ -115,7 +115,7 @@ def test_ages_are_those_of_kubectl(span: timedelta, text: str) -> None:
 
 
 def test_devices_with_shares_and_conditions() -> None:
-    device = AllocatedDevice(
+    device = DeviceSummary(
         request="nic",
         device="nic.example.com/n/eth1",
         share_id="s1",
@@ -126,7 +126,7 @@ def test_devices_with_shares_and_conditions() -> None:
             LackingCondition("Warm", "False", "Heating", "40 of 60 degrees", NOW),
         ),
     )
-    failed = AllocatedDevice(request="gpu", device="g/n/0", admin_access=True, failure="Hot: 99")
+    failed = DeviceSummary(request="gpu", device="g/n/0", admin_access=True, failure="Hot: 99")
     summary = ClaimSummary("default/c", ClaimState.ALLOCATED, devices=(device, failed))
 
     assert shown(ClaimExplanation("default/c", ClaimState.ALLOCATED, "It has.", summary)) == [

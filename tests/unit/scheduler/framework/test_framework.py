@@ -83,7 +83,7 @@ def test_a_cloned_state_can_be_changed_alone() -> None:
     assert state["A"] == [1]
     assert copy["B"] is shared
     assert state.skipped_filters == {"C"}
-    assert state.get("nobody") is None
+    assert state.get("missing") is None
 
 
 @pytest.mark.parametrize(

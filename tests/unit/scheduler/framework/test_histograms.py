@@ -12,8 +12,8 @@ VALUES = (0.0, 0.001, 0.0011, 0.5, 1.0, 1.5, 100.0)
 
 def test_it_shows_the_same_page() -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
-    quick = QuickHistogram("h", "A text.", ("a", "b"), BUCKETS, ours)
-    usual = Histogram("h", "A text.", ("a", "b"), buckets=BUCKETS, registry=theirs)
+    quick = QuickHistogram("h", "A metric.", ("a", "b"), BUCKETS, ours)
+    usual = Histogram("h", "A metric.", ("a", "b"), buckets=BUCKETS, registry=theirs)
 
     for labels in (("x", "y"), ("x", "z")):
         observe = quick.writer(*labels)

@@ -72,7 +72,7 @@ def zones(*pods: PodInfo) -> ClusterState:
             near(a_term("db")),
             [],
             {"a1": NEAR, "a2": NEAR, "b1": NEAR, "nowhere": NEAR},
-            id="nobody-to-be-near",
+            id="no-pod-to-be-near",
         ),
         pytest.param(near(a_term("web")), [], {"nowhere": NEAR}, id="first-of-its-own-group"),
         pytest.param(

@@ -68,10 +68,10 @@ def a_budget(app: str, allowed: int, disrupted: Sequence[str] = ()) -> Disruptio
 
 
 def a_preemption(budgets: Sequence[DisruptionBudget] = (), **args: Any) -> DefaultPreemption:
-    async def nobody(victim: PodInfo, pod: PodInfo, node: str) -> None:
+    async def evict_none(victim: PodInfo, pod: PodInfo, node: str) -> None:
         raise AssertionError(victim)
 
-    return DefaultPreemption(Fit(), lambda: budgets, nobody, lambda _: 0, args)
+    return DefaultPreemption(Fit(), lambda: budgets, evict_none, lambda _: 0, args)
 
 
 def decide(
@@ -200,7 +200,7 @@ def test_the_cluster_itself_is_left_alone() -> None:
 
 
 HELPLESS = "Preemption is not helpful for scheduling"
-NOBODY = "No preemption victims found for incoming pod"
+NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ NOBODY = "No preemption victims found for incoming pod"
         pytest.param(
             [running("peer", "n1", 100, "4")],
             {"n1": unschedulable(CPU), "n2": unresolvable("y")},
-            f"preemption: 0/2 nodes are available: 1 {NOBODY}, 1 {HELPLESS}.",
-            id="nobody-to-evict",
+            f"preemption: 0/2 nodes are available: 1 {NO_VICTIMS}, 1 {HELPLESS}.",
+            id="no-pod-to-evict",
         ),
         pytest.param(
             [running("peer", "n1", 100, "3"), running("low", "n1", 0, "1")],

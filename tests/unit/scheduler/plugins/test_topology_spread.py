@@ -73,7 +73,7 @@ def zones(*pods: PodInfo) -> ClusterState:
             [spread(), spread(HOST)], ["a1", "b1"], {"a1", "a2", "b1"}, id="all-constraints-hold"
         ),
         pytest.param([spread(whenUnsatisfiable="ScheduleAnyway")], ["a1"], set(), id="only-a-wish"),
-        pytest.param([spread(labelSelector=None)], ["a1"], set(), id="no-selector-counts-nobody"),
+        pytest.param([spread(labelSelector=None)], ["a1"], set(), id="no-selector-counts-no-pod"),
     ],
 )
 def test_filter(constraints: list[dict[str, Any]], pods: list[str], refused: set[str]) -> None:

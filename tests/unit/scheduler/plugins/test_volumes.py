@@ -208,7 +208,7 @@ NOWHERE = {"a": NO_VOLUME, "b": NO_VOLUME}
         pytest.param(
             [a_volume_claim(), a_volume(claimRef={"namespace": "default", "name": "other"})],
             NOWHERE,
-            id="somebody-elses",
+            id="of-another-claim",
         ),
         pytest.param(
             [a_volume_claim(), a_volume(claimRef={"namespace": "default", "name": "data"})],
@@ -231,7 +231,7 @@ NOWHERE = {"a": NO_VOLUME, "b": NO_VOLUME}
         pytest.param(
             [a_volume_claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "a"}})],
             NOWHERE,
-            id="promised-to-a-node-but-nobody-makes-it",
+            id="promised-to-a-node-without-a-provisioner",
         ),
     ],
 )

@@ -64,7 +64,19 @@ RULE = DeviceTaintRule(ObjectMeta(name="rule"))
         pytest.param([], lambda s: s.put_class(CLASS), [ALL], id="a-class-comes"),
         pytest.param([], lambda s: s.remove_class(CLASS), [ALL], id="a-class-goes"),
         pytest.param([], lambda s: s.put_rule(RULE), [ALL], id="a-taint-rule-comes"),
-        pytest.param([], lambda s: s.remove_rule(RULE), [ALL], id="a-taint-rule-goes"),
+        pytest.param(
+            [],
+            lambda s: (s.put_rule(RULE), s.put_rule(RULE)),
+            [ALL],
+            id="a-taint-rule-stays-as-it-is",
+        ),
+        pytest.param(
+            [],
+            lambda s: (s.put_rule(RULE), s.remove_rule(RULE)),
+            [ALL, ALL],
+            id="a-taint-rule-goes",
+        ),
+        pytest.param([], lambda s: s.remove_rule(RULE), [], id="an-unknown-taint-rule-goes"),
         pytest.param(
             [of_node("a")],
             lambda s: s.allocation_changed(an_allocation("gpu-0", pool="a")),
@@ -87,12 +99,12 @@ RULE = DeviceTaintRule(ObjectMeta(name="rule"))
             [],
             lambda s: s.allocation_changed(an_allocation("gpu-0", pool="unknown")),
             [ALL],
-            id="a-device-nobody-knows-is-taken",
+            id="an-unpublished-device-is-taken",
         ),
     ],
 )
 def test_which_nodes_a_change_concerns(
-    before: list[ResourceSlice], change: Callable[[DeviceState], None], touched: list[str]
+    before: list[ResourceSlice], change: Callable[[DeviceState], object], touched: list[str]
 ) -> None:
     watched = Watched(*before)
 

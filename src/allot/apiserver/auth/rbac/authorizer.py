@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
+from allot.apiserver.api_errors import too_many_requests
 from allot.apiserver.auth.authentication import User
 from allot.apiserver.auth.authorization import NO_OPINION, Attributes, Decision
-from allot.apiserver.auth.rbac.policy_index import Grant, PolicyIndex
+from allot.apiserver.auth.rbac.policy_index import PolicyIndex
+from allot.apiserver.auth.rbac.stored_role import EVERYTHING, NOTHING, Allowed, StoredRole
 
 MAX_USERS: Final = 4096
 MAX_ANSWERS: Final = 4096
 """The limit of cached users, and of decisions for each. The cache is cleared when full: names come from clients."""
+MAX_WORK: Final = 100_000
+"""How many rules and names one decision reads. What was read is kept, so that a later request gets further."""
+MAX_SHOWN: Final = 100
+TOO_MANY_RULES: Final = (
+    "the roles of the user have too many rules to be read at once, please try again"
+)
 
 
 class Policies(Protocol):
@@ -27,7 +35,8 @@ class _Answer(NamedTuple):
     """What is allowed for a verb on a resource: all objects, some names, or nothing."""
 
     everything: Decision | None
-    names: Mapping[str, Decision]
+    named: Sequence[tuple[frozenset[str], Decision]]
+    """Names of objects that are allowed, by role."""
     refused: Decision
 
 
@@ -63,29 +72,41 @@ class RbacAuthorizer:
             answer = known[key] = self._find(user, attributes)
         if answer.everything is not None:
             return answer.everything
-        return answer.names.get(attributes.name, answer.refused)
+        for names, allowed in answer.named:
+            if attributes.name in names:
+                return allowed
+        return answer.refused
 
     def _find(self, user: User, attributes: Attributes) -> _Answer:
-        names: dict[str, Decision] = {}
+        named: list[tuple[frozenset[str], Decision]] = []
         missing: list[str] = []
-        verb, group, resource = attributes.verb, attributes.group, attributes.resource
-        for grant in self._policies.index.grants(user, attributes.namespace, resource):
-            if not isinstance(grant, Grant):
-                missing.append(grant.role.not_found)
+        work_left = MAX_WORK
+        for binding, subject, role in self._policies.index.bound_roles(user, attributes.namespace):
+            if role is None:
+                missing.append(binding.role.not_found)
                 continue
-            rule = grant.rule
-            if not (rule.has_kind(verb, group, resource) if resource else rule.allows(attributes)):
-                continue
-            allowed = Decision(True, grant.binding.granted(grant.subject))
-            if not resource or not rule.resource_names:
-                return _Answer(allowed, names, NO_OPINION)
-            for name in rule.resource_names:
-                names.setdefault(name, allowed)
+            if work_left < 0:
+                raise too_many_requests(TOO_MANY_RULES)
+            before = role.work
+            allowed = _allowed(role, attributes)
+            if allowed.everything:
+                return _Answer(Decision(True, binding.granted(subject)), (), NO_OPINION)
+            if allowed.names:
+                named.append((allowed.names, Decision(True, binding.granted(subject))))
+            work_left -= role.work - before
         refused = Decision(False, f"rbac: RBAC: {listed(missing)}") if missing else NO_OPINION
-        return _Answer(None, names, refused)
+        return _Answer(None, named, refused)
+
+
+def _allowed(role: StoredRole, attributes: Attributes) -> Allowed:
+    if attributes.resource:
+        return role.allowed(attributes.verb, attributes.group, attributes.resource)
+    return EVERYTHING if role.allows_path(attributes) else NOTHING
 
 
 def listed(problems: list[str]) -> str:
     """Errors as Kubernetes joins them: a single one unchanged, several in brackets without duplicates."""
     unique = list(dict.fromkeys(problems))
+    if len(unique) > MAX_SHOWN:
+        unique[MAX_SHOWN:] = [f"and {len(unique) - MAX_SHOWN} more"]
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

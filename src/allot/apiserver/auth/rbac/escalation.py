@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from allot.apiserver.auth.authentication import User
-from allot.apiserver.auth.rbac.policy_index import RoleRef, RoleRules
+from allot.apiserver.auth.rbac.policy_index import RoleRef
 from allot.apiserver.auth.rbac.rules import ANY, PolicyRule, resource_patterns
 
 MAX_CHECKS: Final = 50_000
 """How often rights are compared for one request: a short rule with long lists has billions of parts."""
+MAX_OWNED: Final = 10_000
+"""How many rules of a user are compared with those of a role."""
 MAX_SHOWN: Final = 500
 TOO_MANY: Final = (
     "the rules have too many combinations of groups, resources, verbs and names to be checked"
@@ -21,11 +24,27 @@ class TooManyChecksError(Exception):
     """The rules are too many to be compared."""
 
 
+class RuleIndex:
+    """Rules by what they are about."""
+
+    def __init__(self, rules: Iterable[PolicyRule]) -> None:
+        self.all = tuple(dict.fromkeys(rules))
+        self._by_resource: dict[str, list[int]] = {}
+        for index, rule in enumerate(self.all):
+            for resource in dict.fromkeys(rule.resources):
+                self._by_resource.setdefault(resource, []).append(index)
+
+    def about(self, resource: str) -> Iterable[PolicyRule]:
+        """The rules that may be about a resource, in their order."""
+        places = [self._by_resource.get(each, ()) for each in resource_patterns(resource)]
+        return [self.all[index] for index in sorted(set(chain.from_iterable(places)))]
+
+
 class _Owned:
     """The rights of a user, and how often they may still be looked at."""
 
     def __init__(self, rules: Sequence[PolicyRule], limit: int) -> None:
-        self._rules = RoleRules(tuple(rules))
+        self._rules = RuleIndex(rules)
         self._left = limit
 
     def cover(self, wanted: PolicyRule) -> bool:

@@ -11,8 +11,8 @@ from allot.api.identities import ObjectKey
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.auth.rbac.bootstrap import GROUP, component_roles
 from allot.apiserver.auth.rbac.policy_index import PolicyIndex
-from allot.apiserver.watch_cache.cache import ObjectChange
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 ROLES: Final = ("clusterroles", "roles")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from allot.apiserver.auth.authentication import SERVICE_ACCOUNT_PREFIX, User
-from allot.apiserver.auth.rbac.rules import PolicyRule, resource_patterns
+from allot.apiserver.auth.rbac.rules import PolicyRule
+from allot.apiserver.auth.rbac.stored_role import StoredRole
 from allot.validation.parts import part, parts, text
 
 
@@ -34,7 +34,7 @@ class RoleRef(NamedTuple):
         return f'{self.kind.lower()}.rbac.authorization.k8s.io "{self.name}" not found'
 
 
-class Binding(NamedTuple):
+class RoleBinding(NamedTuple):
     """A RoleBinding, or a ClusterRoleBinding if it has no namespace."""
 
     namespace: str
@@ -44,7 +44,7 @@ class Binding(NamedTuple):
     """Each with its display form: `User "alice"`."""
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Binding:
+    def from_document(cls, document: Mapping[str, Any]) -> RoleBinding:
         metadata, ref = part(document, "metadata"), part(document, "roleRef")
         namespace = text(metadata, "namespace")
         home = namespace if ref.get("kind") == "Role" else ""
@@ -78,64 +78,34 @@ def _subjects(
                     yield Subject(False, user), f'ServiceAccount "{name}/{home}"'
 
 
-class Grant(NamedTuple):
-    """A rule that applies to a user, and the binding that grants it."""
+class BoundRole(NamedTuple):
+    """A role of a user, None if it does not exist, and the binding that grants it."""
 
-    rule: PolicyRule
-    binding: Binding
+    binding: RoleBinding
     subject: Subject
-
-
-class MissingRole(NamedTuple):
-    """A binding of the user whose role does not exist."""
-
-    role: RoleRef
-
-
-class RoleRules:
-    """The rules of a role, and an index of them: a role may have ten thousand."""
-
-    def __init__(self, rules: tuple[PolicyRule, ...]) -> None:
-        self.all = rules
-
-    @cached_property
-    def _by_resource(self) -> dict[str, list[int]]:
-        """The places of the rules about a resource, or a pattern of resources; equal rules once."""
-        found: dict[str, list[int]] = {}
-        seen: set[PolicyRule] = set()
-        for index, rule in enumerate(self.all):
-            if rule not in seen:
-                seen.add(rule)
-                for resource in dict.fromkeys(rule.resources):
-                    found.setdefault(resource, []).append(index)
-        return found
-
-    def about(self, resource: str) -> Iterable[PolicyRule]:
-        """The rules that may be about a resource, in their order."""
-        places = [self._by_resource.get(each, ()) for each in resource_patterns(resource)]
-        return [self.all[index] for index in sorted(set(chain.from_iterable(places)))]
+    role: StoredRole | None
 
 
 class PolicyIndex:
     """All roles, and all bindings by namespace and subject."""
 
     def __init__(self) -> None:
-        self._rules: dict[RoleRef, RoleRules] = {}
-        self._bindings: dict[tuple[str, str], Binding] = {}
-        self._by_subject: dict[tuple[str, Subject], dict[str, Binding]] = {}
+        self._roles: dict[RoleRef, StoredRole] = {}
+        self._bindings: dict[tuple[str, str], RoleBinding] = {}
+        self._by_subject: dict[tuple[str, Subject], dict[str, RoleBinding]] = {}
 
     # --- changes ---
 
     def put_role(self, document: Mapping[str, Any]) -> None:
         metadata = part(document, "metadata")
         ref = RoleRef(text(metadata, "namespace"), text(metadata, "name"))
-        self._rules[ref] = RoleRules(PolicyRule.all_of(document))
+        self._roles[ref] = StoredRole(parts(document, "rules"))
 
     def remove_role(self, namespace: str, name: str) -> None:
-        self._rules.pop(RoleRef(namespace, name), None)
+        self._roles.pop(RoleRef(namespace, name), None)
 
     def put_binding(self, document: Mapping[str, Any]) -> None:
-        binding = Binding.from_document(document)
+        binding = RoleBinding.from_document(document)
         self.remove_binding(binding.namespace, binding.name)
         self._bindings[binding.namespace, binding.name] = binding
         for subject, _ in binding.subjects:
@@ -155,41 +125,46 @@ class PolicyIndex:
 
     # --- queries ---
 
-    def rules_of(self, role: RoleRef) -> tuple[PolicyRule, ...] | None:
-        found = self._rules.get(role)
-        return None if found is None else found.all
+    def rules_of(self, role: RoleRef) -> Iterator[PolicyRule] | None:
+        """The rules of a role; None if it does not exist."""
+        found = self._roles.get(role)
+        return None if found is None else found.rules()
 
-    def grants(
-        self, user: User, namespace: str, resource: str = ""
-    ) -> Iterator[Grant | MissingRole]:
-        """All grants of a user, or those that may be about a resource: cluster-wide ones, then those of the namespace."""
-        subjects = (Subject(False, user.name), *(Subject(True, group) for group in user.groups))
-        for place in ("", namespace) if namespace else ("",):
-            for subject, binding in self._bound(place, subjects):
-                rules = self._rules.get(binding.role)
-                if rules is None:
-                    yield MissingRole(binding.role)
-                    continue
-                for rule in rules.about(resource) if resource else rules.all:
-                    yield Grant(rule, binding, subject)
-
-    def _bound(self, namespace: str, subjects: Iterable[Subject]) -> list[tuple[Subject, Binding]]:
-        """Each binding once, with the first matching subject; sorted by name."""
-        found: dict[str, tuple[Subject, Binding]] = {}
-        for subject in subjects:
-            for name, binding in self._by_subject.get((namespace, subject), {}).items():
-                found.setdefault(name, (subject, binding))
-        return [found[name] for name in sorted(found)]
+    def bound_roles(self, user: User, namespace: str) -> Iterator[BoundRole]:
+        """The roles of a user, each once with its first binding: cluster-wide ones, then those of the namespace."""
+        seen: set[RoleRef] = set()
+        for subject, binding in self._bindings_of(user, namespace):
+            if binding.role not in seen:
+                seen.add(binding.role)
+                yield BoundRole(binding, subject, self._roles.get(binding.role))
 
     def rules_for(
-        self, user: User, namespace: str, limit: int | None = None
+        self, user: User, namespace: str, limit: int
     ) -> tuple[list[PolicyRule], list[RoleRef]]:
         """The first rules that apply to a user in a namespace, and the bound roles that do not exist."""
         rules: list[PolicyRule] = []
         missing: list[RoleRef] = []
-        for grant in islice(self.grants(user, namespace), limit):
-            if isinstance(grant, Grant):
-                rules.append(grant.rule)
+        for _, binding in self._bindings_of(user, namespace):
+            role = self._roles.get(binding.role)
+            if role is None:
+                missing.append(binding.role)
             else:
-                missing.append(grant.role)
+                rules += islice(role.rules(), limit - len(rules) - len(missing))
+            if len(rules) + len(missing) >= limit:
+                break
         return rules, missing
+
+    def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Subject, RoleBinding]]:
+        subjects = (Subject(False, user.name), *(Subject(True, group) for group in user.groups))
+        for place in ("", namespace) if namespace else ("",):
+            yield from self._bound(place, subjects)
+
+    def _bound(
+        self, namespace: str, subjects: Iterable[Subject]
+    ) -> list[tuple[Subject, RoleBinding]]:
+        """Each binding once, with the first matching subject; sorted by name."""
+        found: dict[str, tuple[Subject, RoleBinding]] = {}
+        for subject in subjects:
+            for name, binding in self._by_subject.get((namespace, subject), {}).items():
+                found.setdefault(name, (subject, binding))
+        return [found[name] for name in sorted(found)]

@@ -29,6 +29,8 @@ _SECURITY: Final = {
 }
 _ALWAYS: Final = {f"{META}.ObjectMeta", f"{META}.ListMeta"}
 """Types that schemas of custom resources refer to."""
+_PIECES_DEPTH: Final = 3
+"""As deep as schemas are in a document: components, schemas, name."""
 _REFERENCE: Final = "#/components/schemas/"
 
 
@@ -97,8 +99,16 @@ def _built_in(
 
 
 def _encoded(group_version: GroupVersion, served: ServedResources) -> _Document:
-    body = msgspec.json.encode(build_document(group_version, served))
+    body = encode_in_pieces(build_document(group_version, served))
     return _Document(body, hashlib.sha512(body).hexdigest().upper())
+
+
+def encode_in_pieces(value: Any, depth: int = _PIECES_DEPTH) -> bytes:
+    """JSON of a document of megabytes, one path and one schema at a time, so that other threads run in between."""
+    if not depth or not isinstance(value, dict):
+        return msgspec.json.encode(value)
+    pieces = {key: msgspec.Raw(encode_in_pieces(below, depth - 1)) for key, below in value.items()}
+    return msgspec.json.encode(pieces)
 
 
 def build_document(

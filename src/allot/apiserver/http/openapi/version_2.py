@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.protobuf.wire import delimited, encode_tag, encode_varint
-from allot.apiserver.http.openapi.documents import INFO, build_document, paths
+from allot.apiserver.http.openapi.documents import INFO, build_document, encode_in_pieces, paths
 from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
 
 Schema = dict[str, Any]
@@ -22,7 +22,7 @@ _SCHEMAS: Final = ("items", "additionalProperties")
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
 
 
-class Document(NamedTuple):
+class OpenApiDocument(NamedTuple):
     """The document in both of its forms."""
 
     json: bytes
@@ -30,14 +30,14 @@ class Document(NamedTuple):
     etag: str
 
 
-def document(served: ServedResources = BY_DEFAULT) -> Document:
+def document(served: ServedResources = BY_DEFAULT) -> OpenApiDocument:
     return served.derived("openapi v2", lambda: _document(served))
 
 
-def _document(served: ServedResources) -> Document:
+def _document(served: ServedResources) -> OpenApiDocument:
     made = build(served)
-    body = msgspec.json.encode(made)
-    return Document(body, to_protobuf(made), f'"{hashlib.sha512(body).hexdigest().upper()}"')
+    body = encode_in_pieces(made)
+    return OpenApiDocument(body, to_protobuf(made), f'"{hashlib.sha512(body).hexdigest().upper()}"')
 
 
 def build(served: ServedResources = BY_DEFAULT) -> dict[str, Any]:

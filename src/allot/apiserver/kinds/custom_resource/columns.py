@@ -36,9 +36,9 @@ def _column(column: Mapping[str, Any]) -> Column:
 
 def _description(column: Mapping[str, Any]) -> tuple[str, str]:
     path = column["jsonPath"]
-    said = column.get("description")
+    description = column.get("description")
     return column["name"], (
-        said or f"Custom resource definition column (in JSONPath format): {path}"
+        description or f"Custom resource definition column (in JSONPath format): {path}"
     )
 
 

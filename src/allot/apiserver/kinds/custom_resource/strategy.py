@@ -142,8 +142,8 @@ class CustomResourceStrategy(StatusStrategy[RawObject]):
 
 
 def _below_status(error: FieldError) -> FieldPath:
-    said = str(error.path)
-    return error.path if said == "<nil>" else FieldPath(f"status.{said}")
+    relative_path = str(error.path)
+    return error.path if relative_path == "<nil>" else FieldPath(f"status.{relative_path}")
 
 
 def _rule_errors(

@@ -178,6 +178,11 @@ def _merged_list(target: Any, changes: list[Any], field: Field | None) -> Any:
     if not rule.merge_key:
         return merged_scalars(live, without_directives(changes), rule)
     inside = _fields_inside(field)
+    if target is None:  # as in Kubernetes, a new list is taken as it is, also with a key twice
+        return [
+            merged_object(None, item, inside) if isinstance(item, dict) else item
+            for item in without_directives(changes)
+        ]
     return merged_items(
         live, changes, rule, lambda item, change: merged_object(item, change, inside)
     )

@@ -16,7 +16,6 @@ from allot.controllers.controller import ControllerContext
 from allot.controllers.workloads.accessors import (
     is_deleting,
     labels_of,
-    min_ready_seconds_of,
     name_of,
     namespace_of,
     selector_of,
@@ -28,7 +27,6 @@ from allot.controllers.workloads.daemon_set.nodes import has_changed, placement_
 from allot.controllers.workloads.daemon_set.pods import make_pod, node_of
 from allot.controllers.workloads.dependents import Dependents
 from allot.controllers.workloads.pod_control import BURST_REPLICAS
-from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.revisions import REVISION_HASH, RevisionHistory, hash_of
 from allot.controllers.workloads.status_writes import write_status
 from allot.controllers.workloads.workload_controller import WorkloadController
@@ -100,9 +98,7 @@ class DaemonSetController(WorkloadController):
         in_use = {labels_of(pod).get(REVISION_HASH) for pod in pods}
         names = {name_of(found) for found in history.all if hash_of(found) in in_use}
         await self.history.forget(workload, history, names | {name_of(history.update)})
-        wait = seconds_until_available(pods, min_ready_seconds_of(workload), now)
-        if wait is not None:
-            self.queue.add_after(workload.key, wait)
+        self.requeue_when_available(workload, pods, now)
         if failure is not None:
             raise failure
 
@@ -132,8 +128,8 @@ class DaemonSetController(WorkloadController):
         where = f"{namespace_of(pod)}/{name_of(pod)} on node {node_of(pod)}"
         if pod.phase == "Failed":
             note = f"Found failed daemon pod {where}, will try to kill it"
-            self.tell(daemon_set, "FailedDaemonPod", note, WARNING)
+            self.record_event(daemon_set, "FailedDaemonPod", note, WARNING)
         else:
             note = f"Found succeeded daemon pod {where}, will try to delete it"
-            self.tell(daemon_set, "SucceededDaemonPod", note, NORMAL)
+            self.record_event(daemon_set, "SucceededDaemonPod", note, NORMAL)
         return True

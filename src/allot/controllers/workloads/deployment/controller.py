@@ -83,7 +83,7 @@ class DeploymentController(WorkloadController):
             return
         pause = progress.pause_condition(workload)
         if pause is not None:
-            workload = await self._say(workload, pause)
+            workload = await self._write_condition(workload, pause)
         if workload.get("spec", "paused", default=False):
             sets = await self._scale(workload, sets)
             await self._forget(workload, sets)
@@ -150,7 +150,7 @@ class DeploymentController(WorkloadController):
         revision = sets_of.next_revision(sets.old)
         if sets.new is None:
             new = await self._create_set(deployment, sets, revision)
-            told = ConditionUpdate(
+            condition = ConditionUpdate(
                 progress.PROGRESSING,
                 "True",
                 progress.NEW_SET_CREATED,
@@ -160,7 +160,7 @@ class DeploymentController(WorkloadController):
             new = sets_of.as_new_set(deployment, sets.new, revision)
             if new is not sets.new:
                 new = await self.client.update(REPLICA_SETS, new)
-            told = ConditionUpdate(
+            condition = ConditionUpdate(
                 progress.PROGRESSING,
                 "True",
                 progress.FOUND_NEW_SET,
@@ -169,7 +169,7 @@ class DeploymentController(WorkloadController):
         deployment = await self._with_revision(deployment, sets_of.revision_of(new))
         known = find_condition(conditions_of(deployment), progress.PROGRESSING)
         if progress.has_deadline(deployment) and (sets.new is None or known is None):
-            deployment = await self._say(deployment, told)
+            deployment = await self._write_condition(deployment, condition)
         return deployment, ReplicaSets(new, sets.old)
 
     async def _create_set(
@@ -183,7 +183,7 @@ class DeploymentController(WorkloadController):
             if error.is_already_exists:
                 return await self._found_set(deployment, wanted, error)
             if not error.is_namespace_terminating:
-                self.tell(
+                self.record_event(
                     deployment,
                     progress.SET_CREATE_ERROR,
                     f'Failed to create new replica set "{name_of(wanted)}": {error}',
@@ -191,7 +191,7 @@ class DeploymentController(WorkloadController):
                 )
                 if progress.has_deadline(deployment):
                     message = f'Failed to create new replica set "{name_of(wanted)}": {error}'
-                    await self._say(
+                    await self._write_condition(
                         deployment,
                         ConditionUpdate(
                             progress.PROGRESSING, "False", progress.SET_CREATE_ERROR, message
@@ -199,7 +199,7 @@ class DeploymentController(WorkloadController):
                     )
             raise
         if size:
-            self._tell_scaled(deployment, wanted, 0, size)
+            self._record_scaling(deployment, wanted, 0, size)
         return created
 
     async def _found_set(
@@ -227,17 +227,17 @@ class DeploymentController(WorkloadController):
                 return found
             stored = await self.client.update(REPLICA_SETS, updated)
             if size != before:
-                self._tell_scaled(deployment, found, before, size)
+                self._record_scaling(deployment, found, before, size)
             return stored
 
         new = await sized(sets.new) if sets.new is not None else None
         return ReplicaSets(new, tuple([await sized(found) for found in sets.old]))
 
-    def _tell_scaled(
+    def _record_scaling(
         self, deployment: RawObject, replica_set: RawObject, before: int, after: int
     ) -> None:
         direction = "up" if after > before else "down"
-        self.tell(
+        self.record_event(
             deployment,
             "ScalingReplicaSet",
             f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {after}",
@@ -263,7 +263,9 @@ class DeploymentController(WorkloadController):
         changed = deployment.with_value(annotations, "metadata", "annotations")
         return await self.client.update_status(self.resource, changed)
 
-    async def _say(self, deployment: RawObject, condition: ConditionUpdate) -> RawObject:
+    async def _write_condition(
+        self, deployment: RawObject, condition: ConditionUpdate
+    ) -> RawObject:
         conditions = progress.set_condition(conditions_of(deployment), condition, self.today())
         return await write_status(
             self.client, self.resource, deployment, {"conditions": list(conditions)}

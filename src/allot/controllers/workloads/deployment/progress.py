@@ -122,10 +122,10 @@ def with_progress(
     if not has_deadline(deployment):
         conditions = without_condition(conditions, PROGRESSING)
     elif not _was_complete(status):
-        told = _judge(deployment, status, new_set, now)
-        if told is not None:
-            refresh = told.reason == SET_UPDATED
-            conditions = set_condition(conditions, told, now, refresh=refresh)
+        condition = _progress_condition(deployment, status, new_set, now)
+        if condition is not None:
+            refresh = condition.reason == SET_UPDATED
+            conditions = set_condition(conditions, condition, now, refresh=refresh)
     failure = _failure(sets, new_set)
     conditions = without_condition(conditions, REPLICA_FAILURE)
     if failure is not None:
@@ -145,7 +145,7 @@ def _was_complete(status: Json) -> bool:
     )
 
 
-def _judge(
+def _progress_condition(
     deployment: RawObject, status: Json, new_set: RawObject | None, now: datetime
 ) -> ConditionUpdate | None:
     what = f'Deployment "{name_of(deployment)}"'

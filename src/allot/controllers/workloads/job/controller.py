@@ -183,14 +183,14 @@ class JobController(WorkloadController):
         if wanted is job:
             return job
         stored = await self.client.update_status(self.resource, wanted)
-        self._tell_suspension(job, stored)
+        self._record_suspension(job, stored)
         return stored
 
-    def _tell_suspension(self, before: RawObject, after: RawObject) -> None:
-        said = status.suspension(before, read_spec(before))
-        if said is not None and status.suspension(after, read_spec(before)) is None:
-            reason = "Suspended" if said.status == "True" else "Resumed"
-            self.tell(before, reason, said.message)
+    def _record_suspension(self, before: RawObject, after: RawObject) -> None:
+        suspension = status.suspension(before, read_spec(before))
+        if suspension is not None and status.suspension(after, read_spec(before)) is None:
+            reason = "Suspended" if suspension.status == "True" else "Resumed"
+            self.record_event(before, reason, suspension.message)
 
     def _nothing_is_left(self, job: RawObject, tally: Tally, plan: JobPlan) -> bool:
         """Whether all pods have finished and are counted."""
@@ -200,9 +200,9 @@ class JobController(WorkloadController):
     async def _conclude(self, job: RawObject, conclusion: JobConclusion) -> None:
         await self._write(job, status.concluded_status(job, conclusion, self.today()))
         if conclusion.succeeded:
-            self.tell(job, "Completed", "Job completed")
+            self.record_event(job, "Completed", "Job completed")
         else:
-            self.tell(job, conclusion.reason, conclusion.message, WARNING)
+            self.record_event(job, conclusion.reason, conclusion.message, WARNING)
 
     def _look_again(self, job: RawObject, spec: JobSpec, plan: JobPlan) -> None:
         key = job.key

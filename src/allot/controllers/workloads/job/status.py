@@ -70,9 +70,9 @@ def announced_status(
 ) -> Json:
     """The status before finalizers are removed: with the uids to be counted."""
     conditions = conditions_of(job)
-    said = suspension(job, spec)
-    if said is not None and conclusion is None:
-        conditions = set_condition(conditions, said, now)
+    suspended = suspension(job, spec)
+    if suspended is not None and conclusion is None:
+        conditions = set_condition(conditions, suspended, now)
     if conclusion is not None:
         announced = ConditionUpdate(
             conclusion.announced_by, "True", conclusion.reason, conclusion.message

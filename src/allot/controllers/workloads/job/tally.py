@@ -90,15 +90,13 @@ def tally_pods(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
     fresh = [pod for pod in pods if is_tracked(pod) and uid_of(pod) not in uncounted.all]
     limit = spec.completions if spec.is_indexed else None
     succeeded = tuple(pod for pod in fresh if pod.phase == "Succeeded" and _fits(pod, limit))
-    judged = [
+    matched = [
         (pod, match_pod_failure_policy(pod, spec.failure_rules))
         for pod in fresh
         if has_failed(pod, spec)
     ]
-    failed = tuple(
-        pod for pod, judgement in judged if judgement.action is not PodFailureAction.IGNORE
-    )
-    ignored = tuple(pod for pod, judgement in judged if judgement.action is PodFailureAction.IGNORE)
+    failed = tuple(pod for pod, match in matched if match.action is not PodFailureAction.IGNORE)
+    ignored = tuple(pod for pod, match in matched if match.action is PodFailureAction.IGNORE)
     # An index beyond reduced completions is neither a success nor a failure.
     ignored += tuple(pod for pod in fresh if pod.phase == "Succeeded" and not _fits(pod, limit))
     completed = read_indexes(job.get("status", "completedIndexes"), limit)
@@ -106,7 +104,7 @@ def tally_pods(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
     latest = _latest_failed(pods, spec)
     failed_indexes = read_indexes(job.get("status", "failedIndexes"), limit)
     if spec.is_per_index:
-        failed_indexes |= _lost(judged, latest, spec)
+        failed_indexes |= _lost(matched, latest, spec)
         failed_indexes -= completed
     active = tuple(pod for pod in pods if is_active(pod))
     if spec.is_indexed:
@@ -128,7 +126,7 @@ def tally_pods(job: RawObject, spec: JobSpec, pods: Sequence[Pod]) -> Tally:
         completed_indexes=completed,
         failed_indexes=failed_indexes,
         conclusion=next(
-            (found for _, found in judged if found.action is PodFailureAction.FAIL_JOB), None
+            (found for _, found in matched if found.action is PodFailureAction.FAIL_JOB), None
         ),
         failed_pods=tuple(
             pod
@@ -167,14 +165,10 @@ def _latest_failed(pods: Iterable[Pod], spec: JobSpec) -> dict[int, Pod]:
 
 
 def _lost(
-    judged: Iterable[tuple[Pod, PodFailureMatch]], latest: dict[int, Pod], spec: JobSpec
+    matched: Iterable[tuple[Pod, PodFailureMatch]], latest: dict[int, Pod], spec: JobSpec
 ) -> Indexes:
     """Indexes beyond their backoff limit, or with the action FailIndex."""
-    lost = {
-        index_of(pod)
-        for pod, judgement in judged
-        if judgement.action is PodFailureAction.FAIL_INDEX
-    }
+    lost = {index_of(pod) for pod, match in matched if match.action is PodFailureAction.FAIL_INDEX}
     limit = spec.backoff_limit_per_index or 0
     lost |= {index for index, pod in latest.items() if failures_before(pod) >= limit}
     return frozenset(index for index in lost if index is not None)

@@ -14,13 +14,11 @@ from allot.client.resources import (
 from allot.controllers.controller import ControllerContext
 from allot.controllers.workloads.accessors import (
     is_deleting,
-    min_ready_seconds_of,
     name_of,
     namespace_of,
 )
 from allot.controllers.workloads.dependents import Dependents
 from allot.controllers.workloads.pod_control import PodControl
-from allot.controllers.workloads.pod_states import seconds_until_available
 from allot.controllers.workloads.revisions import History, RevisionHistory
 from allot.controllers.workloads.stateful_set import decision
 from allot.controllers.workloads.stateful_set.decision import Revisions, StatefulSetPlan
@@ -91,9 +89,7 @@ class StatefulSetController(WorkloadController):
         await write_status(self.client, self.resource, workload, status)
         in_use = {decision.revision_of(pod) for pod in pods} | {*revisions}
         await self.history.forget(workload, history, in_use)
-        wait = seconds_until_available(pods, min_ready_seconds_of(workload), now)
-        if wait is not None:
-            self.queue.add_after(workload.key, wait)
+        self.requeue_when_available(workload, pods, now)
         if failure is not None:
             raise failure
 
@@ -101,7 +97,7 @@ class StatefulSetController(WorkloadController):
         self, stateful_set: RawObject, plan: StatefulSetPlan, history: History
     ) -> ClientError | None:
         for pod in plan.failed:
-            self.tell(
+            self.record_event(
                 stateful_set,
                 "RecreatingFailedPod",
                 f"StatefulSet {namespace_of(stateful_set)}/{name_of(stateful_set)} "

@@ -138,6 +138,7 @@ class ClaimAllocator(ClaimQueueing):
             and outcome.limit is Limit.TIME
             and not time.skips_slow_nodes
         ):
+            time.devices_prepared(outcome.kept)
             raise DeadlineExceededError
         return NodeAllocation(status_of(outcome, self._gates))
 

@@ -181,15 +181,15 @@ class ExtendedClaims:
         mappings: tuple[ContainerExtendedResourceRequest, ...] = (),
     ) -> None:
         """Write the name of the claim into the pod's status, unless another scheduler wrote one since."""
-        told: dict[str, Any] | None = None
+        status: dict[str, Any] | None = None
         if name is not None:
             shown = [_as_json(mapping) for mapping in mappings]
-            told = {"resourceClaimName": name, "requestMappings": shown}
+            status = {"resourceClaimName": name, "requestMappings": shown}
         known = named_in_status(pod.pod)
         version = pod.pod.metadata.resource_version
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._tell(pod, version, told)
+                await self._patch_pod_status(pod, version, status)
                 return
             except ApiStatusError as error:
                 if not error.is_conflict or attempt == ATTEMPTS:
@@ -303,14 +303,16 @@ class ExtendedClaims:
                 return False
             try:
                 # Only if nothing happens to the pod meanwhile, such as a binding.
-                await self._tell(pod, current.metadata.resource_version, None)
+                await self._patch_pod_status(pod, current.metadata.resource_version, None)
                 return True
             except ApiStatusError as error:
                 if not error.is_conflict or attempt == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    async def _tell(self, pod: PodInfo, version: str, status: dict[str, Any] | None) -> None:
+    async def _patch_pod_status(
+        self, pod: PodInfo, version: str, status: dict[str, Any] | None
+    ) -> None:
         patch: dict[str, Any] = {
             "metadata": {"uid": pod.uid, "resourceVersion": version},
             "status": {"extendedResourceClaimStatus": status},

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from allot.api.amounts import is_sidecar
 from allot.api.claims import DeviceRequest, ExactDeviceRequest
 from allot.api.core import ContainerExtendedResourceRequest
 from allot.api.resource import EXACT_COUNT
-from allot.scheduler.state.resources import is_sidecar, read_amounts
+from allot.scheduler.state.resources import read_amounts
 
 NATIVE_DOMAIN: Final = "kubernetes.io/"
 

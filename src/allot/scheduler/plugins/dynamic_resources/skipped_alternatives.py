@@ -29,7 +29,7 @@ class SkippedAlternatives:
 
     def __init__(self, warn: Warn = no_warning) -> None:
         self._warn = warn
-        self._told: dict[tuple[str, str], None] = {}
+        self._reported: dict[tuple[str, str], None] = {}
 
     def report_missing_classes(
         self, pod: PodInfo, claims: Iterable[ResourceClaim], classes: Container[str]
@@ -37,7 +37,7 @@ class SkippedAlternatives:
         """One event for each pod and class."""
         for claim in claims:
             for label, class_name in missing_classes(claim, classes):
-                self._tell(
+                self._record_event(
                     pod,
                     class_name,
                     f"device class {class_name} does not exist: skipping alternative {label} of "
@@ -51,19 +51,19 @@ class SkippedAlternatives:
         """One event for each pod and pool."""
         for each in skipped:
             if each.rule == SKIP_INCOMPLETE_POOLS:
-                self._tell(
+                self._record_event(
                     pod,
                     each.reason,
                     f"on node {node_name}, alternative {each.label} is skipped: {each.reason}",
                     SKIP_INCOMPLETE_POOLS,
                 )
 
-    def _tell(self, pod: PodInfo, about: str, what: str, rule: str) -> None:
+    def _record_event(self, pod: PodInfo, about: str, what: str, rule: str) -> None:
         key = (pod.uid, about)
-        if key in self._told:
+        if key in self._reported:
             return
-        self._told[key] = None
-        if len(self._told) > MAX_REMEMBERED:
-            del self._told[next(iter(self._told))]
+        self._reported[key] = None
+        if len(self._reported) > MAX_REMEMBERED:
+            del self._reported[next(iter(self._reported))]
         note = f"{what}; kube-scheduler v1.38 would leave the pod pending (rule {rule})"
         self._warn(pod, SKIPPED, note)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import User
 from allot.apiserver.auth.authorization import Attributes
 from allot.apiserver.auth.rbac import authorizer as module
 from allot.apiserver.auth.rbac.authorizer import RbacAuthorizer
-from allot.apiserver.auth.rbac.policy_index import Grant, MissingRole, PolicyIndex
+from allot.apiserver.auth.rbac.policy_index import BoundRole, PolicyIndex, RoleRef
 
 ALICE = User("alice", groups=("devs", "system:authenticated"))
 
@@ -29,11 +32,9 @@ class Policies:
         searched: list[str] = []
 
         class Counting(PolicyIndex):
-            def grants(
-                self, user: User, namespace: str, resource: str = ""
-            ) -> Iterator[Grant | MissingRole]:
+            def bound_roles(self, user: User, namespace: str) -> Iterator[BoundRole]:
                 searched.append(namespace)
-                return super().grants(user, namespace, resource)
+                return super().bound_roles(user, namespace)
 
         self.index.__class__ = Counting
         return searched
@@ -161,3 +162,52 @@ def test_what_is_remembered_is_bounded() -> None:
     remembered = authorizer._answers
     assert len(remembered) <= module.MAX_USERS + 1
     assert all(len(answers) <= module.MAX_ANSWERS + 1 for answers in remembered.values())
+
+
+def test_a_role_is_read_once_however_often_it_is_bound_and_asked() -> None:
+    policies = Policies()
+    policies.role("long", *(rule("get", "pods", f"p{number}") for number in range(1000)))
+    authorizer = RbacAuthorizer(policies)
+
+    for number in range(50):
+        policies.bind(f"b{number}", "long", a_user("alice"), namespace="a")
+        assert authorizer.authorize(ALICE, get("pods", "a", "p999")).allowed
+        assert not authorizer.authorize(ALICE, get("pods", "a", "other")).allowed
+
+    assert work(policies, "long") <= 3001
+
+
+def test_a_decision_reads_a_limited_number_of_rules_and_a_later_one_gets_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_WORK", 1000)
+    policies = Policies()
+    for role in "abcd":
+        names = (f"{role}{number}" for number in range(400))
+        policies.role(role, *(rule("get", "pods", name) for name in names))
+        policies.bind(role, role, a_user("alice"), namespace="a")
+    authorizer = RbacAuthorizer(policies)
+
+    codes = []
+    for _ in range(3):
+        with pytest.raises(ApiError) as refused:
+            authorizer.authorize(ALICE, get("pods", "a", "d1"))
+        codes.append(refused.value.code)
+
+    assert codes == [429, 429, 429]
+    assert authorizer.authorize(ALICE, get("pods", "a", "d1")).allowed
+
+
+def test_many_missing_roles_are_not_all_named() -> None:
+    policies = Policies()
+    for number in range(1000):
+        policies.bind(f"b{number:04d}", f"missing-{number}", a_user("alice"))
+
+    reason = RbacAuthorizer(policies).authorize(ALICE, get("pods")).reason
+
+    assert reason.endswith("and 900 more]")
+
+
+def work(policies: Policies, role: str) -> int:
+    found = policies.index._roles[RoleRef("", role)]
+    return found.work

@@ -1,4 +1,4 @@
-"""Roles and bindings from the beginning: what they grant, and what becomes of changes to them."""
+"""Roles and bindings from the beginning: what they grant, and what happens to changes of them."""
 
 from __future__ import annotations
 

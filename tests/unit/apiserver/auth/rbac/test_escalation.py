@@ -8,11 +8,11 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.auth.rbac.escalation import (
     MAX_SHOWN,
     TOO_MANY,
+    RuleIndex,
     TooManyChecksError,
     escalation_problem,
     uncovered,
 )
-from allot.apiserver.auth.rbac.policy_index import RoleRules
 from allot.apiserver.auth.rbac.rules import PolicyRule
 
 GET_PODS = PolicyRule(("get",), ("",), ("pods",))
@@ -87,7 +87,7 @@ def test_rules_are_found_by_resource_in_their_order() -> None:
         PolicyRule(("get",), ("",), ("*/status",)),
         PolicyRule(("get",), ("",), ("pods", "pods/status")),
     )
-    found = RoleRules(rules)
+    found = RuleIndex(rules)
 
     assert found.about("pods") == [rules[0], rules[2]]
     assert found.about("pods/status") == [rules[0], rules[2], rules[3]]

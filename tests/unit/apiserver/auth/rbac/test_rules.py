@@ -6,6 +6,7 @@ import pytest
 
 from allot.apiserver.auth.authorization import Attributes
 from allot.apiserver.auth.rbac.rules import PolicyRule, path_matches
+from allot.apiserver.auth.rbac.stored_role import StoredRole
 
 
 def asked(verb: str, group: str, resource: str, name: str = "") -> Attributes:
@@ -88,6 +89,14 @@ def asked(verb: str, group: str, resource: str, name: str = "") -> Attributes:
 )
 def test_rule(rule: PolicyRule, attributes: Attributes, allowed: bool) -> None:
     assert rule.allows(attributes) == allowed
+    assert _role_allows(StoredRole([rule.to_document()]), attributes) == allowed
+
+
+def _role_allows(role: StoredRole, attributes: Attributes) -> bool:
+    if not attributes.resource:
+        return role.allows_path(attributes)
+    found = role.allowed(attributes.verb, attributes.group, attributes.resource)
+    return found.everything or attributes.name in found.names
 
 
 @pytest.mark.parametrize(

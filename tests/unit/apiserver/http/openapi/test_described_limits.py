@@ -118,7 +118,7 @@ LIMITS: Final[dict[str, dict[str, list[int]]]] = {
 
 @pytest.mark.parametrize("version", versions())
 def test_texts_state_the_limits_that_hold(version: str) -> None:
-    """All of them: a text with a number that is not in the table fails, too."""
+    """All of them: a description with a number that is not in the table fails, too."""
     for name, schema in types_in(version).items():
         for field in schema.fields:
             said = [

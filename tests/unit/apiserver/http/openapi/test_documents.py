@@ -5,8 +5,10 @@ import json
 from functools import cache
 from typing import Any, Final
 
+import msgspec
 import pytest
 
+from allot.api.identities import GroupVersion
 from allot.apiserver.http.openapi import documents
 from allot.apiserver.http.openapi.descriptions import field_description, texts_of, type_description
 from allot.apiserver.http.openapi.operations import PATCH_TYPES
@@ -191,3 +193,21 @@ def test_a_text_for_one_version_comes_before_the_common_one() -> None:
     assert field_description(flat, "count") == field_description(
         type_named("io.k8s.api.resource.v1.ExactDeviceRequest"), "count"
     )
+
+
+def test_a_document_is_encoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = documents.build_document(GroupVersion("apps", "v1"))
+    whole = msgspec.json.encode(document)
+    pieces: list[int] = []
+
+    def counting(value: Any) -> bytes:
+        if not (
+            isinstance(value, dict) and any(isinstance(v, msgspec.Raw) for v in value.values())
+        ):
+            pieces.append(len(whole_encode(value)))
+        return whole_encode(value)
+
+    whole_encode = msgspec.json.encode
+    monkeypatch.setattr(msgspec.json, "encode", counting)
+    assert documents.encode_in_pieces(document) == whole
+    assert max(pieces) < len(whole) / 20

@@ -192,7 +192,7 @@ def test_only_devices_with_conditions_need_waiting() -> None:
     ("age", "expected"),
     [
         pytest.param(timedelta(minutes=1), NOW + timedelta(minutes=9), id="time-of-allocation"),
-        pytest.param(None, NOW + timedelta(minutes=5), id="only-since-somebody-waits"),
+        pytest.param(None, NOW + timedelta(minutes=5), id="only-since-a-pod-waits"),
     ],
 )
 def test_deadline_counts_from_the_allocation_if_its_time_is_known(

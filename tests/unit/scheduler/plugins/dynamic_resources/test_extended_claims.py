@@ -118,7 +118,7 @@ def test_devices_are_taken_from_the_decision_until_the_claim_is_seen_and_after()
             while not await bench.named():
                 assert bench.is_taken()
                 await asyncio.sleep(0)
-            assert not binding.done()  # nobody has shown the claim yet
+            assert not binding.done()  # the informer has not delivered the claim yet
             assert extension.created is not None
             key = ObjectKey("default", extension.created.metadata.name)
             bench.tracker.put(await bench.client.get(RESOURCE_CLAIMS, key))
@@ -373,4 +373,4 @@ def test_pods_that_are_none_of_our_business(requests: dict[str, int]) -> None:
 
 
 async def _nobody(*_: Any) -> None:
-    raise AssertionError("nobody is to be asked")
+    raise AssertionError("must not be called")

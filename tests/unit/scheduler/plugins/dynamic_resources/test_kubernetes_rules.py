@@ -46,7 +46,7 @@ def test_a_taint_rule_without_a_selector(gates: FeatureGates, tainted: bool) -> 
     """NoSelectorSelectsNothing: the API says so, and v1.38's scheduler does otherwise."""
     inventory = Inventory(gates, [a_slice()])
     rule = DeviceTaintRuleSpec(None, DeviceTaint("bad", "", NO_SCHEDULE))
-    inventory.set_taint_rules([DeviceTaintRule(ObjectMeta(name="r"), rule)])
+    inventory.put_taint_rule(DeviceTaintRule(ObjectMeta(name="r"), rule))
 
     (device,) = inventory.view(TargetNode("node-1")).devices
     assert bool(device.taints) == tainted

@@ -581,7 +581,7 @@ def test_pre_bind_writes_and_lands() -> None:
         assert stored == bench.tracker.get(ObjectKey("default", "claim"))
         assert reserved_for(stored) == ["pod"]
         assert stored.status.allocation is not None
-        assert stored.status.allocation.allocation_timestamp is None, "nobody wants to know"
+        assert stored.status.allocation.allocation_timestamp is None, "no binding conditions"
         assert not bench.tracker.has_pending_allocation(stored.metadata.uid)
         assert bench.taken()
 
@@ -735,7 +735,7 @@ def test_the_next_attempt_waits_until_the_last_one_is_taken_back() -> None:
 @pytest.mark.parametrize(
     ("consumers", "deallocated"),
     [
-        pytest.param([], True, id="nobody-uses-it"),
+        pytest.param([], True, id="unused"),
         pytest.param(["pod"], True, id="only-this-pod-uses-it"),
         pytest.param(["other"], False, id="another-pod-uses-it"),
         pytest.param(["pod", "other"], False, id="both-use-it"),

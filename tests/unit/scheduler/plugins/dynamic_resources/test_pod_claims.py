@@ -59,9 +59,9 @@ MADE = {"name": "gpu", "resourceClaimName": "made"}
         pytest.param(POD, [a_stored_claim()], ["claim"], id="by-name"),
         pytest.param(
             POD,
-            [a_stored_claim(owner=a_pod_info("somebody-else"))],
+            [a_stored_claim(owner=a_pod_info("other-pod"))],
             ["claim"],
-            id="by-name-whoever-owns-it",
+            id="by-name-with-any-owner",
         ),
         pytest.param(POD, [], 'could not find ResourceClaim "default/claim"', id="missing"),
         pytest.param(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from allot.conformance.results import Level
 
 if TYPE_CHECKING:
-    from allot.conformance.kit import Kit
+    from allot.conformance.harness import Harness
 
-CheckFunction = Callable[["Kit"], Awaitable[None]]
+CheckFunction = Callable[["Harness"], Awaitable[None]]
 
 
 class Check(NamedTuple):

@@ -1,4 +1,4 @@
-"""The conformance kit: the SDK's driver passes, and every check finds a driver that breaks its rule."""
+"""The conformance suite: the SDK's driver passes, and every check finds a driver that breaks its rule."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from allot.apiserver.running import RunningServer, ServerOptions, running_server
 from allot.client.connection import connect
 from allot.client.options import Scope
 from allot.client.resources import RESOURCE_SLICES
-from allot.conformance.catalog import all_checks
-from allot.conformance.kit import FIRST, SECOND, Kit
+from allot.conformance.harness import FIRST, SECOND, Harness
 from allot.conformance.limits import Limits
+from allot.conformance.registry import all_checks
 from allot.conformance.results import CheckResult, Level, Outcome, Report
 from allot.conformance.suite import UnknownCheckError, chosen_checks, prepare_cluster, run_checks
 from allot.conformance.under_test import RunningDriver
@@ -60,16 +60,16 @@ class Bench:
         paths = NodePaths(root)
         paths.create()
         under_test = InProcessDriver(client, paths, driver)
-        kit = Kit(client, under_test, paths, NODE, limits=limits)
+        harness = Harness(client, under_test, paths, NODE, limits=limits)
         try:
-            await prepare_cluster(kit)
+            await prepare_cluster(harness)
             await under_test.start(FIRST)
             if is_running:
                 socket = str(next(paths.registry.iterdir()))
-                kit = Kit(
+                harness = Harness(
                     client, RunningDriver(), paths, NODE, registration_socket=socket, limits=limits
                 )
-            return await run_checks(kit, chosen_checks(names))
+            return await run_checks(harness, chosen_checks(names))
         finally:
             for instance in (FIRST, SECOND):
                 await under_test.stop(instance)

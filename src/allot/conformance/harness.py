@@ -27,7 +27,7 @@ SECOND: Final = "a0000000-0000-4000-8000-000000000002"
 """The UIDs of the driver's pods."""
 
 
-class Kit:
+class Harness:
     """One driver, on one node."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Kit:
 
     def needs_restart(self) -> None:
         if not self.driver.can_restart:
-            raise CheckSkippedError("needs a driver that the kit starts: give its command line")
+            raise CheckSkippedError("needs a driver that the suite starts: give its command line")
 
     async def kill_and_start(self) -> None:
         await self.driver.kill(self.instance)

@@ -1,0 +1,44 @@
+"""A request while it is served: the resources that it holds, and what is recorded about it."""
+
+from __future__ import annotations
+
+from allot.apiserver.audit.auditor import Audited
+from allot.apiserver.http.durability import Durability
+from allot.apiserver.http.flow_control import InFlightRequest, LongRunningRequest
+from allot.apiserver.http.metrics import Labels
+from allot.apiserver.http.routes import Target
+
+
+class RequestState:
+    """The state of a request while it is served, and the resources it holds."""
+
+    __slots__ = ("audited", "durability", "in_flight", "labels", "target")
+
+    def __init__(self, audited: Audited | None) -> None:
+        self.audited = audited
+        self.in_flight: InFlightRequest | LongRunningRequest | None = None
+        self.labels: Labels | None = None
+        self.target: Target | None = None
+        self.durability: Durability | None = None
+        """None if the client may see what is not durable."""
+
+    def pause(self) -> None:
+        """Free the seats while it waits for others."""
+        if isinstance(self.in_flight, InFlightRequest):
+            self.in_flight.pause()
+
+    async def resume(self) -> None:
+        """Wait for seats again; raises 429."""
+        if isinstance(self.in_flight, InFlightRequest):
+            await self.in_flight.resume()
+
+    def annotate(self, key: str, value: str) -> None:
+        """Add an annotation to its audit event; the first one of a key stays."""
+        if self.audited is not None:
+            self.audited.annotations = {key: value, **self.audited.annotations}
+
+    def end(self) -> None:
+        """Free the seats. It may be called again."""
+        in_flight, self.in_flight = self.in_flight, None
+        if in_flight is not None:
+            in_flight.end()

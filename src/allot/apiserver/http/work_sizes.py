@@ -1,0 +1,70 @@
+"""How much work a body is, in bytes of a plain object: what is more than `LARGE` runs in a thread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allot.api.protobuf.envelope import MAGIC
+from allot.apiserver.http.negotiation import PROTOBUF, YAML, media_type
+from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.http.routes import Target
+from allot.apiserver.pacing import LARGE, SLOW
+
+KINDS_WITH_EXPRESSIONS: Final = frozenset(
+    (
+        "CustomResourceDefinition",
+        "MutatingAdmissionPolicy",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    )
+)
+"""Raw kinds whose expressions are compiled when they are validated: never on the event loop, however short they are."""
+
+
+def work_size(request: ApiRequest, target: Target, verb: str) -> int:
+    """The work of handling a body, in bytes of a plain object."""
+    if _is_heavy(target):  # never on the event loop
+        return max(len(request.body) * SLOW, LARGE + 1)
+    if verb == "patch" and _may_copy(request):
+        return max(len(request.body), LARGE + 1)
+    return len(request.body) * (SLOW if _compiles_expressions(request, target, verb) else 1)
+
+
+def _may_copy(request: ApiRequest) -> bool:
+    """Whether it is a JSON patch that copies: a short one may make a large object, twice as large with each copy."""
+    body = request.body
+    return body.lstrip().startswith(b"[") and (b"copy" in body or b"\\u" in body)
+
+
+def reading_size(request: ApiRequest, target: Target) -> int:
+    """The work of decoding a body, which compiles no expressions, in bytes of a plain object."""
+    size = converting_size(request)
+    return max(size, len(request.body) * SLOW, LARGE + 1) if _is_heavy(target) else size
+
+
+def _is_heavy(target: Target) -> bool:
+    resource = target.resource
+    if resource.custom is not None:
+        return resource.custom.is_heavy
+    return resource.kind in KINDS_WITH_EXPRESSIONS
+
+
+def _compiles_expressions(request: ApiRequest, target: Target, verb: str) -> bool:
+    """Whether validation compiles expressions of a typed object: in a claim, only when it is created."""
+    kind, body = target.resource.kind, request.body
+    if not target.resource.info.is_typed or target.subresource is not None:
+        return False
+    if kind == "ResourceClaim" and verb != "create":
+        return False
+    # In protobuf expressions have no name.
+    return b'"expression' in body or (body.startswith(MAGIC) and kind != "ResourceSlice")
+
+
+def converting_size(request: ApiRequest) -> int:
+    """The work of converting a body to JSON, in bytes of JSON."""
+    cost = _READING_COSTS.get(media_type(request.header("content-type")), 1)
+    return len(request.body) * cost
+
+
+_READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}

@@ -1,0 +1,37 @@
+"""Objects as they are stored: their bytes, how much work they are, and which of two equal states is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allot.api.base import replace
+from allot.apiserver.admission.chain import Mutated
+from allot.apiserver.managed_fields.field_manager import same_but_for_times
+from allot.apiserver.object_limits import check_object_size
+from allot.apiserver.pacing import LARGE, Workers
+from allot.apiserver.watch_cache.codec import Codec
+
+
+async def encode_for_storage(codec: Codec, obj: Any, size: int, workers: Workers) -> bytes:
+    """The object in its storage version; in a thread if `size`, the work on it, is large."""
+    if size <= LARGE:
+        body = codec.encode(obj, codec.storage_version)
+    else:
+        body = await workers.run(size, lambda: codec.encode(obj, codec.storage_version))
+    if len(body) > LARGE:
+        check_object_size(len(body))
+    return body
+
+
+def with_known_times(new: Any, old: Any, codec: Codec) -> Any:
+    """The object as it is stored, if nothing differs but when its managers wrote."""
+    entries, known = new.metadata.managed_fields, old.metadata.managed_fields
+    if entries == known or not same_but_for_times(entries, known):
+        return new
+    unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
+    return unchanged if unchanged == old else new
+
+
+def work_after(mutated: Mutated, size: int) -> int:
+    """The size of the work on an object: on one that policies or webhooks changed, never on the event loop."""
+    return max(size, LARGE + 1) if mutated.by_users else size

@@ -1,0 +1,97 @@
+"""Changes of objects as watch events. Each of their encodings is made once for all watches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from allot.api.protobuf.envelope import in_envelope, watch_event
+from allot.apiserver.watch_cache.codec import Codec
+from allot.apiserver.watch_cache.representations import REPRESENTATIONS
+from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
+
+
+class ObjectChange:
+    """One change of one object. Each of its encodings is made once for all watches."""
+
+    __slots__ = ("_lines", "new", "old", "revision", "size")
+
+    def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
+        self.revision = revision
+        self.old = old
+        self.new = new
+        self.size = 0
+        """The bytes of the objects that nothing else in the window has."""
+        self._lines: dict[Hashable, bytes] | None = None
+
+    @property
+    def key(self) -> str:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.key
+
+    @property
+    def type(self) -> str:
+        """What watchers without a selector see."""
+        if self.old is None:
+            return "ADDED"
+        return "DELETED" if self.new is None else "MODIFIED"
+
+    def shown(self, type_: str) -> StoredObject:
+        """The state an event shows: an object that is gone, or left a selection, as it was last."""
+        shown = self.old if type_ == "DELETED" else self.new
+        assert shown is not None
+        return shown
+
+    def body(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The object of an event, with the revision of the event."""
+        shown = self.shown(type_)
+        revision = self.revision if type_ == "DELETED" else shown.revision
+        return with_revision(shown.without_revision(codec, version), revision)
+
+    def line(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The event as a line of a watch stream."""
+        key = (type_, codec, version)
+        lines = self._lines
+        line = lines.get(key) if lines is not None else None
+        if line is None:
+            gvk = codec.resource.gvk(version)
+            body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
+            line = event_line(type_, body)
+            self._keep(key, line)
+        return line
+
+    def frame(self, type_: str, codec: Codec, version: str) -> bytes:
+        """The event as a frame of a watch stream in protobuf."""
+        key = (type_, codec, version, "protobuf")
+        lines = self._lines
+        frame = lines.get(key) if lines is not None else None
+        if frame is None:
+            shown = self.shown(type_)
+            if type_ == "DELETED":
+                message = shown.message_at(self.revision, codec, version)
+            else:
+                message = shown.message(codec, version)
+            gvk = codec.resource.gvk(version)
+            frame = watch_event(type_, in_envelope(message, str(gvk.group_version), gvk.kind))
+            self._keep(key, frame)
+        return frame
+
+    def _keep(self, form: Hashable, line: bytes) -> None:
+        if self._lines is None:
+            self._lines = {}
+        self._lines[form] = line
+        REPRESENTATIONS.keep(self, form, len(line))
+
+    @property
+    def codec(self) -> Codec:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.codec
+
+    def forget(self, form: Hashable) -> None:
+        if self._lines is not None:
+            self._lines.pop(form, None)
+
+
+def event_line(type_: str, body: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (type_.encode(), body)

@@ -1,0 +1,52 @@
+"""Subresources of pods, nodes, workloads and DRA kinds, and new pods, as kube-apiserver v1.38 answered.
+
+`subresource_steps.py`, `pod_steps.py` and `pod_field_steps.py` have the requests and say how they were recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from allot.features import DEFAULTS
+from allot.rules import RuleSet
+from allot.testing.servers import LocalServer
+from tests.conformance import pod_field_steps, pod_steps, subresource_steps
+from tests.conformance.test_wire import as_kubernetes_codes, ask
+from tests.conformance.wire_steps import Names, Seen, Step
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize(
+    ("steps", "recorded"),
+    [
+        pytest.param(subresource_steps.all_steps, "subresources", id="subresources"),
+        pytest.param(pod_steps.all_steps, "pods", id="pods"),
+        pytest.param(pod_field_steps.all_steps, "pod-fields", id="pod-fields"),
+    ],
+)
+def test_answers_are_those_of_the_real_server(
+    steps: Callable[[], list[Step]], recorded: str
+) -> None:
+    content = gzip.decompress((DATA / f"{recorded}-recorded.json.gz").read_bytes())
+    expected = [Seen(*each) for each in json.loads(content)]
+
+    assert asyncio.run(differences(steps(), expected)) == []
+
+
+async def differences(steps: list[Step], recorded: list[Seen]) -> list[tuple[Step, Seen, Seen]]:
+    different = []
+    names = Names()
+    gates = DEFAULTS.with_rules(RuleSet.V1_38)
+    async with LocalServer(gates=gates, taints_new_nodes=True) as server:
+        for step, expected in zip(steps, recorded, strict=True):
+            found = as_kubernetes_codes(await ask(server, step, names), expected)
+            if found != expected:
+                different.append((step, expected, found))
+    return different

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -59,11 +61,22 @@ class TmuxSession:
 
     def until(self, text: str, *, gone: bool = False) -> None:
         """Wait until a string is on the screen, or is no longer."""
+        description = f"{text!r} gone" if gone else repr(text)
+        self.until_lines(lambda lines: (text in "\n".join(lines)) is not gone, description)
+
+    def until_lines(self, is_met: Callable[[list[str]], bool], description: str) -> None:
+        """Wait until all that is on the screen is as described: programs draw it in parts."""
         deadline = time.monotonic() + MAX_SECONDS
-        while (text in (screen := self.screen)) is gone:
+        while not is_met(lines := self.lines):
             if time.monotonic() > deadline:
-                raise AssertionError(f"{text!r} {'still' if gone else 'not'} on:\n{screen}")
+                raise AssertionError("\n".join((f"not {description}:", *lines)))
             time.sleep(POLL_SECONDS)
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the program."""
+        shell = self._run("display-message", "-p", "#{pane_pid}").strip()
+        (program,) = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+        os.kill(int(program), signal.SIGTERM)
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def utc_now() -> datetime:
@@ -12,4 +14,10 @@ def utc_now() -> datetime:
 
 def wall_clock() -> datetime:
     """The time of the machine in whole seconds, as most times in API objects."""
-    return utc_now().replace(microsecond=0)
+    return _moment(int(time.time()))
+
+
+@lru_cache(2)
+def _moment(second: int) -> datetime:
+    """The current second, which one request asks for several times."""
+    return datetime.fromtimestamp(second, UTC)

@@ -85,7 +85,8 @@ class ObjectBodies:
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
-        managers = managers_of_new(placed, request, target, self._clock())
+        # Nobody owns the namespace that it was given: the object as it was sent is at hand.
+        managers = managers_of_new(obj, request, target, self._clock())
         return ReadBody(placed, warnings, managers)
 
     def _decode_error_text(self, error: DecodeError) -> str:

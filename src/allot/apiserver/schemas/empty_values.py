@@ -16,6 +16,7 @@ from allot.apiserver.schemas.types import reachable, type_named, type_of
 
 MAX_NAME: Final = 80
 """Names of fields are shorter than this; longer words are values, which are not read to their end."""
+_empty: Final = re.compile(rb"\[\s*+\]|\{\s*+\}")
 _empty_values: Final = re.compile(rb'"(\w{1,%d}+)"\s*+:\s*+(?:\[\s*+\]|\{\s*+\})' % MAX_NAME)
 
 
@@ -24,7 +25,7 @@ def without_empty_values(
 ) -> dict[str, Any]:
     """The object in `body` without lists and maps that are empty; the same one if it has none."""
     schema = type_of(gvk)
-    if schema is None:
+    if schema is None or _empty.search(body) is None:
         return data
     omitted = _omitted_names(schema.name)
     if not any(found in omitted for found in _empty_values.findall(body)):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.strictness import has_no_duplicates
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.pacing import release_interpreter
@@ -42,8 +43,10 @@ def _from_json(body: bytes) -> Any:
     if is_too_deep(body):
         raise bad_request("json: document is nested too deeply")
     try:
-        msgspec.json.decode(body, type=msgspec.Raw)
+        document = msgspec.json.decode(body)
         release_interpreter(len(body))
+        if has_no_duplicates(body, document):
+            return document
         return json.loads(body.decode(), object_pairs_hook=_distinct)
     except (ValueError, RecursionError):  # of msgspec and of UTF-8 too
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -22,6 +24,8 @@ from allot.validation.fields import (
 from allot.validation.fields import invalid as invalid_field
 
 MAX_FIELD_MANAGER: Final = 128
+MAX_SHORT_QUERY: Final = 200
+"""Bytes of queries that are remembered."""
 _is_number: Final = re.compile(r"[+-]?[0-9]{1,64}").fullmatch
 FIELD_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 
@@ -57,11 +61,13 @@ class ApiRequest(msgspec.Struct, frozen=True):
         return int(text)
 
 
-def parse_query(raw: bytes) -> dict[str, str]:
+def parse_query(raw: bytes) -> Mapping[str, str]:
     """Query parameters; of a repeated one the first non-empty value counts."""
+    return _short_query(raw) if len(raw) <= MAX_SHORT_QUERY else _parsed_query(raw)
+
+
+def _parsed_query(raw: bytes) -> Mapping[str, str]:
     query: dict[str, str] = {}
-    if not raw:
-        return query
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except (UnicodeDecodeError, ValueError):
@@ -69,7 +75,11 @@ def parse_query(raw: bytes) -> dict[str, str]:
     for name, value in pairs:
         if not query.get(name):
             query[name] = value
-    return query
+    return MappingProxyType(query)
+
+
+_short_query: Final = lru_cache(256)(_parsed_query)
+"""Components send the same few queries again and again."""
 
 
 class WriteOptions(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.decoding import DecodeError
+from allot.api.managed_fields import without_managed_fields
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
 from allot.apiserver.http.field_managers import (
@@ -20,6 +21,7 @@ from allot.apiserver.http.field_managers import (
 )
 from allot.apiserver.http.field_tracking import Managers, time_text
 from allot.apiserver.http.routes import Target
+from allot.apiserver.managed_fields.comparison import ABSENT, same_value
 from allot.apiserver.managed_fields.conflict_errors import (
     CONFLICT_CAUSE,
     conflict_causes,
@@ -34,8 +36,10 @@ from allot.apiserver.managed_fields.field_manager import (
 from allot.apiserver.managed_fields.updater import ApplyConflictError, Document
 from allot.apiserver.managed_fields.value_types import STRING, ListType, MapType, ValueType
 from allot.apiserver.pacing import release_interpreter
-from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.codec import PartialCodec
+from allot.apiserver.watch_cache.codecs import codec_for, type_meta
 
+TYPE_META: Final = frozenset(("kind", "apiVersion"))
 MAX_TRIES: Final = 5
 """How often an object may come and go while it is applied."""
 
@@ -56,7 +60,11 @@ def apply_to(
     """The object that an apply makes of a stored one, before it is checked, and its managedFields."""
     live, known = plain_document(old, target), old.metadata.managed_fields
     merged = merged_document(field_manager_of(target), live, known, configuration, now)
-    obj = _decoded(merged, configuration, target, now) if merged.changed else old
+    if not merged.changed:
+        return old, tuple(merged.entries)
+    obj = _with_changed_parts(old, live, merged.document, target, now)
+    if obj is None:
+        obj = _decoded(merged, configuration, target, now)
     return obj, tuple(merged.entries)
 
 
@@ -140,6 +148,32 @@ def _decoded(merged: Merged, configuration: Configuration, target: Target, now: 
         return codec.decode(body, target.version, now)
     except DecodeError as error:
         raise _not_convertible(configuration, str(error.located)) from None
+
+
+def _with_changed_parts(
+    old: Any, live: Document, document: Document, target: Target, now: datetime
+) -> Any:
+    """`old` with the top-level fields in which two documents differ; None if the whole object has to be decoded."""
+    codec = codec_for(target.resource)
+    names = [
+        name
+        for name in live | document
+        if not same_value(live.get(name, ABSENT), document.get(name, ABSENT))
+    ]
+    if not isinstance(codec, PartialCodec) or not codec.has_parts(names, target.version):
+        return None
+    kind, api_version = type_meta(target.resource, target.version)
+    changed = {name: document[name] for name in names if name in document}
+    body = msgspec.json.encode({**changed, "kind": kind, "apiVersion": api_version})
+    if b"null" in body or not changed.keys().isdisjoint(TYPE_META):
+        return None
+    try:
+        obj, unknown = codec.with_parts(
+            without_managed_fields(old), names, body, target.version, now
+        )
+    except DecodeError:  # the error is about the whole object
+        return None
+    return None if unknown else obj
 
 
 def _with_zeroes(type_: ValueType, value: Any) -> Any:

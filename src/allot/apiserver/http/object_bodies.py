@@ -85,7 +85,7 @@ class ObjectBodies:
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
-        # Nobody owns the namespace that it was given: the object as it was sent is at hand.
+        # The namespace that it is given has no owner: the object as it was sent will do, which is decoded already.
         managers = managers_of_new(obj, request, target, self._clock())
         return ReadBody(placed, warnings, managers)
 

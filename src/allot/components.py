@@ -42,6 +42,7 @@ from allot.scheduler.assembly import SchedulerProcess
 from allot.scheduler.configuration import SchedulerConfiguration
 from allot.scheduler.framework.deadlines import DecisionLimits
 from allot.simulation import SimulatedHardware
+from allot.task_cancellation import cancel_and_wait
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,7 @@ class Components:
         await wait_until_ready(lambda: all(part.is_ready() for part in self.parts))
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, ignore_errors=True)
         if self._informers is not None:
             await self._informers.stop()
 

@@ -133,6 +133,29 @@ def test_a_recording_has_the_states_of_the_cluster(
     asyncio.run(scenario())
 
 
+def test_a_recording_that_is_stopped_twice_is_written_to_its_end(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            client = a_client(server)
+            about = observed(await take_snapshot(client, KINDS), KINDS, anonymized=False)
+            log = open_log(tmp_path / "r", about, Limits(), b"s")
+            recorder = Recorder(client, log, about.readable, lambda: datetime.now(UTC))
+            running = asyncio.create_task(recorder.run())
+            async with asyncio.timeout(SECONDS):
+                await recorder.begun.wait()
+            stopped = datetime.now(UTC)
+            running.cancel()
+            await asyncio.sleep(0)
+            assert not running.done()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+        with Recording.open(tmp_path / "r") as recording:
+            assert recording.ends >= stopped
+
+    asyncio.run(scenario())
+
+
 async def replayed(recording: Recording, states: dict[datetime, list[str]]) -> None:
     async with LocalServer() as server:
         client = a_client(server)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -66,6 +65,7 @@ from allot.client.wall_clock import wall_clock
 from allot.exposition import show_gates
 from allot.features import FeatureGates
 from allot.storage.interface import StorageError, Store
+from allot.task_cancellation import cancel_and_wait
 from allot.validation.cel_checker import CelChecker
 
 STORAGE_SECONDS: Final = 2.0
@@ -243,10 +243,7 @@ class ApiServer:
 
     async def close(self) -> None:
         self.begin_shutdown()
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._sweeping
+        await cancel_and_wait(self._sweeping)
         await self._system_objects.stop()
         await self._custom.stop()
         await self._policy_status.stop()

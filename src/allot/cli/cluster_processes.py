@@ -27,6 +27,7 @@ from allot.cli.data_directory import (
     SCHEDULER_KUBECONFIG,
 )
 from allot.cli.errors import EXIT_FINDINGS, CommandError, DamageError
+from allot.task_cancellation import cancel_and_wait
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,9 +149,7 @@ class _Process:
             raise kind(f"{name} did not start")
 
     async def stop(self, seconds: float) -> None:
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
+        await cancel_and_wait(self._keeping, ignore_errors=True)
         await stopped(self._process, seconds)
 
     async def _keep(self) -> None:

@@ -17,6 +17,7 @@ from allot.api.printable_text import printable, printable_lines
 from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import PeriodicCollector
 from allot.cli.signals import stopped_by_signals
+from allot.task_cancellation import cancel_and_wait
 
 if TYPE_CHECKING:
     from allot.client.client import Client
@@ -144,10 +145,7 @@ async def run_until_stopped(
     except ClientError as error:
         raise CommandError(str(error)) from error
     finally:
-        beside = [printing] if serving is None else [printing, serving]
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await cancel_and_wait(printing, serving, ignore_errors=True)
         if client is not None:
             await client.close()
 

@@ -21,6 +21,7 @@ from allot.cli.components import component_runner, set_up_logging
 from allot.cli.dashboard_address import listening_socket, url_of
 from allot.cli.data_directory import KUBECONFIG
 from allot.cli.signals import end_stopped_program, stopped_by_signals
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +52,7 @@ class DashboardProcess:
         return f"{url_of(ADDRESS, self._socket.getsockname()[1])}/?token={self._token}"
 
     async def stop(self) -> None:
-        self._keeping.cancel()
-        await asyncio.gather(self._keeping, return_exceptions=True)
+        await cancel_and_wait(self._keeping, ignore_errors=True)
         await stopped(self._process, COMPONENT_STOP_SECONDS)
         self._socket.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -31,6 +30,7 @@ from allot.questions.devices import (
 )
 from allot.questions.live_pools import POOL_KINDS
 from allot.questions.observed_cluster import UnreadableError
+from allot.task_cancellation import cancel_and_wait
 
 if TYPE_CHECKING:
     from allot.questions.reconnecting_cluster import ReconnectingCluster
@@ -136,9 +136,7 @@ async def _watch(
             if following.done():
                 following.result()
     finally:
-        following.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await following
+        await cancel_and_wait(following)
 
 
 def _class(

@@ -32,6 +32,7 @@ from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import long_lived_objects
 from allot.cli.gate_options import gates_from_option
 from allot.cli.signals import end_stopped_program, stopped_by_signals
+from allot.task_cancellation import cancel_and_wait
 
 if TYPE_CHECKING:
     from allot.apiserver.assembly import ApiServer
@@ -110,8 +111,7 @@ class LinkedComponents:
     async def stop(self) -> None:
         self._is_stopping = True
         await stopped(self._process, COMPONENT_STOP_SECONDS)
-        self._keeping.cancel()
-        await asyncio.gather(self._keeping, return_exceptions=True)
+        await cancel_and_wait(self._keeping, ignore_errors=True)
 
     async def _keep(self) -> None:
         while True:
@@ -145,8 +145,7 @@ class LinkedComponents:
                     self._error = text.removeprefix(ERROR)
             return await process.wait()
         finally:
-            linking.cancel()
-            await asyncio.gather(linking, return_exceptions=True)
+            await cancel_and_wait(linking, ignore_errors=True)
             if self._link is None:
                 ours.close()
             else:
@@ -228,8 +227,7 @@ async def _started(parts: Components, ending: list[asyncio.Task[Any]]) -> None:
     with long_lived_objects():  # what informers list
         await asyncio.wait({starting, *ending}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+        await cancel_and_wait(starting, ignore_errors=True)
         return
     try:
         await starting

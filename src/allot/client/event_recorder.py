@@ -27,6 +27,7 @@ from allot.client.event_correlation import CorrelationLimits, EventCorrelator, E
 from allot.client.events import Event, EventSource, ObjectReference, shortened
 from allot.client.rate_limits import RequestLimit
 from allot.client.resources import CORE_EVENTS, EVENTS, Resource
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -176,9 +177,7 @@ class EventRecorder:
         if self._tasks:
             await self._drain(seconds)
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*tasks, ignore_errors=True)
 
     async def _drain(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +20,7 @@ from allot.client.object_store import IndexFunction, ObjectStore
 from allot.client.options import EVERYTHING, Scope
 from allot.client.reflector import EVENTS_AT_ONCE, Reflector, ReflectorStore
 from allot.client.resources import Resource
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -185,11 +185,7 @@ class Informer(Generic[T]):
     async def stop(self) -> None:
         """Stop; no handler is called after it returns."""
         task, self._task = self._task, None
-        for each in (task, self._retrying):
-            if each is not None:
-                each.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await each
+        await cancel_and_wait(task, self._retrying)
 
     async def run(self) -> None:
         """List and watch until cancelled."""

@@ -11,7 +11,6 @@ Get it with `informers.companion(ServedKinds)`, which is shared by all controlle
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -21,6 +20,7 @@ from allot.client.discovery import Discovery, ServedKind, discover
 from allot.client.errors import ClientError
 from allot.client.informer import Informer, InformerFactory
 from allot.client.metadata import MetadataObject
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -92,10 +92,7 @@ class ServedKinds:
 
     async def stop(self) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await cancel_and_wait(task)
         await asyncio.gather(*(informer.stop() for _, informer in self._followed.values()))
 
     async def wait_discovered(self) -> None:

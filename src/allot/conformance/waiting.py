@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from allot.client.clock import Clock
 from allot.conformance.results import CheckFailedError
+from allot.task_cancellation import cancel_and_wait
 
 T = TypeVar("T")
 
@@ -47,6 +48,4 @@ async def concurrently(*calls: Coroutine[Any, Any, T]) -> list[T]:
     try:
         return list(await asyncio.gather(*tasks))
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*tasks, ignore_errors=True)

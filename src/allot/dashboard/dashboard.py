@@ -26,6 +26,7 @@ from allot.dashboard.viewers import Viewers, message
 from allot.driver.loading import profiles
 from allot.questions.observed_cluster import ObservedCluster, UnreadableError
 from allot.questions.workload_model import BY_KIND
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -94,9 +95,7 @@ class Dashboard:
         ]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, ignore_errors=True)
         await self.source.stop()
 
     # --- changes ---

@@ -31,6 +31,7 @@ from allot.dashboard.http_messages import (
     StreamedResponse,
 )
 from allot.dashboard.viewers import TooManyViewersError
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -288,9 +289,7 @@ class _ChangeStream(StreamedResponse):
                 try:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+                    await cancel_and_wait(*tasks, ignore_errors=True)
                 await self.end(send)
         except TooManyViewersError:
             await _problem(503, "too many pages are open").send(send)

@@ -30,6 +30,7 @@ from allot.driver.slice_reconciler import (
     WantedPool,
     owner_reference,
 )
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,7 @@ class SlicePublisher:
             await informers.wait_synced()
             await publication.run()
         finally:
-            creating.cancel()
-            await asyncio.gather(creating, return_exceptions=True)
+            await cancel_and_wait(creating, ignore_errors=True)
             await informers.stop()
 
     async def _create_classes(

@@ -42,6 +42,7 @@ from allot.storage.interface import (
     Watch,
 )
 from allot.storage.transactions import check_form, decide_changes
+from allot.task_cancellation import cancel_and_wait
 
 MAX_ENTRIES_PER_REQUEST: Final = 5000
 MAX_CHANGES_PER_PAGE: Final = 1000
@@ -247,11 +248,10 @@ class EtcdStore(Store):
         while self._calls:
             self._call_ended.clear()
             await self._call_ended.wait()
-        for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        await self._client.close()
+        try:
+            await cancel_and_wait(*self._tasks)
+        finally:
+            await self._client.close()
 
     async def _compacted_revision(self) -> int:
         """etcd reports the compacted revision only to a watch that starts before it."""

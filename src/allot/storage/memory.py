@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from contextlib import suppress
 from itertools import chain
 from typing import Final, Self
 
@@ -28,6 +27,7 @@ from allot.storage.interface import (
     Watch,
 )
 from allot.storage.transactions import Batch, check_form, decide_changes
+from allot.task_cancellation import cancel_and_wait
 
 DEFAULT_HISTORY_BYTES: Final = 256 << 20
 """When the history grows beyond this, the older half is compacted."""
@@ -123,10 +123,7 @@ class MemoryStore(Store):
         return self._broadcast.oldest
 
     async def close(self) -> None:
-        if self._compacting is not None:
-            self._compacting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._compacting
+        await cancel_and_wait(self._compacting)
         self._broadcast.close()
 
     async def _read_history(self, prefix: str, after: int, upto: int) -> HistoryPage:

@@ -56,6 +56,7 @@ from allot.storage.revision_log import MAX_CHANGES_PER_WRITE
 from allot.storage.sqlite_files import Files, explain, open_files
 from allot.storage.transactions import Batch, check_form
 from allot.storage.write_group import QueuedWrite, WriteGroup, refuse
+from allot.task_cancellation import cancel_and_wait
 
 MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_TURNS: Final = 4
@@ -249,15 +250,13 @@ class SqliteStore(Store):
         if self._closing:
             return
         self._closing = True
-        for task in (self._compacting, self._recovering):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-        while self._writing is not None:
-            await self._writing
-        self._broadcast.close()
-        await asyncio.to_thread(self._close_files)
+        try:
+            await cancel_and_wait(self._compacting, self._recovering)
+        finally:
+            while self._writing is not None:
+                await self._writing
+            self._broadcast.close()
+            await asyncio.to_thread(self._close_files)
 
     def _close_files(self) -> None:
         self._reader_thread.shutdown()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from functools import partial
 
 from allot.api.identities import ObjectKey
@@ -17,6 +16,7 @@ from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +44,7 @@ class PolicyStatus:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
         self._workers.close()
 
     async def _run(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +21,7 @@ from allot.apiserver.pacing import Pacer
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -130,10 +130,7 @@ class ApiServiceAvailability:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
 
     async def _run(self) -> None:
         while True:

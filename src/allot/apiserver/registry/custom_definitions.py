@@ -44,6 +44,7 @@ from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import Delete, Operation, Put, RevisionConflictError, StorageError
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -105,10 +106,7 @@ class CustomDefinitions:
         self._task = asyncio.create_task(self._run(), name="custom definitions")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
 
     async def _run(self) -> None:
         while True:

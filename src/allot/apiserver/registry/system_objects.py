@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -33,6 +32,7 @@ from allot.storage.interface import (
     StorageError,
     Store,
 )
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +93,7 @@ class SystemObjects:
         self._task = asyncio.create_task(self._run(kept))
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
 
     async def _run(self, documents: list[tuple[Resource, dict[str, Any]]]) -> None:
         while True:

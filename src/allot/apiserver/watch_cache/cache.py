@@ -26,6 +26,7 @@ from allot.storage.interface import (
     Store,
     Watch,
 )
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -129,10 +130,7 @@ class ResourceCache:
         self._wake()
         if self._watch is not None:
             self._watch.close()
-        if self._follower is not None:
-            self._follower.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._follower
+        await cancel_and_wait(self._follower)
 
     @property
     def is_outdated(self) -> bool:

@@ -9,7 +9,6 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +35,7 @@ from allot.client.resources import (
 )
 from allot.controllers.binding import BindingController, TaintRules
 from allot.controllers.binding.simulation import SimulatedAttacher, parse_script
+from allot.task_cancellation import cancel_and_wait
 
 _LABEL: Final = "allot.dev/demo"
 """On a namespace that a demo created."""
@@ -170,10 +170,7 @@ class Runner:
 
     async def _stop_fabric(self) -> None:
         fabric, self._fabric = self._fabric, None
-        if fabric is not None:
-            fabric.cancel()
-            with suppress(asyncio.CancelledError):
-                await fabric
+        await cancel_and_wait(fabric)
 
     # --- files and resources ---
 

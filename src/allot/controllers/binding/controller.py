@@ -48,6 +48,7 @@ from allot.controllers.binding.decisions import (
 )
 from allot.controllers.binding.observer import AttachOutcome, BindingObserver
 from allot.controllers.binding.quarantine import Quarantine
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -147,9 +148,7 @@ class BindingController:
         finally:
             self._queue.shut_down()
             tasks = tuple(self._tasks.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_and_wait(*tasks, ignore_errors=True)
             await self._claims.stop()
 
     async def recovered(self, device: DeviceId) -> None:

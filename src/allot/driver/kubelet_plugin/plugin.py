@@ -35,6 +35,7 @@ from allot.driver.kubelet_plugin.paths import (
 from allot.driver.kubelet_plugin.preparation import ClaimPreparation
 from allot.driver.resource_slices import DriverResources, Pool, ResourceSliceController
 from allot.driver.slice_reconciler import REPAIR_SECONDS
+from allot.task_cancellation import cancel_and_wait
 
 if TYPE_CHECKING:
     from allot.driver.kubelet_plugin.sockets import PluginSockets
@@ -187,9 +188,7 @@ class KubeletPlugin:
 
     async def stop(self) -> None:
         """End the registration, let calls in progress end, and remove the sockets. Slices and prepared claims stay."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, ignore_errors=True)
         self._tasks.clear()
         if self._sockets is not None:
             sockets, self._sockets = self._sockets, None

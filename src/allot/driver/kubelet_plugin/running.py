@@ -23,6 +23,7 @@ from allot.driver.kubelet_plugin.paths import CDI_DIRECTORY, KUBELET_DIRECTORY, 
 from allot.driver.kubelet_plugin.plugin import KubeletPlugin, MissingExtraError, PluginOptions
 from allot.driver.slice_reconciler import REPAIR_SECONDS
 from allot.endpoints import ComponentEndpoints, serve
+from allot.task_cancellation import cancel_and_wait
 
 _PATH = click.Path(path_type=Path)
 
@@ -134,9 +135,7 @@ async def _serve(plugin: KubeletPlugin, client: Client, metrics_address: str) ->
         with suppress(asyncio.CancelledError):
             await running
     finally:
-        if serving is not None:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+        await cancel_and_wait(serving, ignore_errors=True)
         await client.close()
 
 

@@ -18,6 +18,7 @@ from allot.proto.services import (
     node_prepare_resources,
     node_unprepare_resources,
 )
+from allot.task_cancellation import cancel_and_wait
 
 CALL_SECONDS: Final = 45.0
 """The deadline of a call. The kubelet's."""
@@ -88,8 +89,7 @@ class SocketPlugin:
         return self.identity.endpoint
 
     async def close(self) -> None:
-        self._watching.cancel()
-        await asyncio.gather(self._watching, return_exceptions=True)
+        await cancel_and_wait(self._watching, ignore_errors=True)
         self.is_connected = False
         await self.channel.close()
 

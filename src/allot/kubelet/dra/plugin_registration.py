@@ -30,6 +30,7 @@ from allot.proto.services import (
     NOTIFY_REGISTRATION_STATUS,
     call,
 )
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +91,7 @@ class PluginRegistration:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_and_wait(self._task, ignore_errors=True)
         if self._identity is not None:
             identity, self._identity = self._identity, None
             await self._unregister(identity)

@@ -12,7 +12,6 @@ import hashlib
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,6 +34,7 @@ from allot.questions.recording.lines import (
     encode_object,
 )
 from allot.questions.recording.writer import Limits, RecordingWriter
+from allot.task_cancellation import cancel_and_wait
 
 FLUSH_SECONDS: Final = 1.0
 MARK_SECONDS: Final = 10.0
@@ -270,11 +270,10 @@ class Recorder:
                 self.begun.set()
                 await asyncio.sleep(FLUSH_SECONDS)
         finally:
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-            self._log.end(self._clock())
+            try:
+                await cancel_and_wait(*tasks)
+            finally:
+                self._log.end(self._clock())
 
 
 def open_log(path: Path, about: Observed, limits: Limits, new_salt: bytes) -> ChangeLog:

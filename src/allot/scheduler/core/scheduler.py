@@ -40,6 +40,7 @@ from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import Status
 from allot.scheduler.framework.waiting_pods import WaitingPods
 from allot.scheduler.state.cluster import ClusterState
+from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -162,9 +163,7 @@ class Scheduler:
                 await self._awake.wait()
 
     async def _end_tasks(self) -> None:
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks, ignore_errors=True)
 
     # --- one pod ---
 

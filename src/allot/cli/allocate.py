@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, BinaryIO, Final
@@ -33,8 +32,9 @@ from allot.api.base import ApiObject
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass
 from allot.api.core import Node
-from allot.api.decoding import DecodeError, decode, to_builtin
+from allot.api.decoding import DecodeError, decode
 from allot.api.slices import ResourceSlice
+from allot.cli.answer_lines import print_answer
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK
 from allot.features import BINDING_CONDITIONS, COMPATIBILITY_GROUPS, DEVICE_STATUS, FeatureGates
 from allot.rules import RuleSet
@@ -147,8 +147,5 @@ def answer_scenarios(
         except DecodeError as error:
             failed = True
             answered = {"name": "", "result": None, "error": str(error), "steps": 0}
-        if rules is RuleSet.SEEDS:
-            answered["rules"] = rules
-        sys.stdout.buffer.write(msgspec.json.encode(answered, enc_hook=to_builtin) + b"\n")
-        sys.stdout.buffer.flush()
+        print_answer(answered, rules)
     return EXIT_FINDINGS if failed else EXIT_OK

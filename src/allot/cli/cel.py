@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import click
 import msgspec
-import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -34,6 +33,7 @@ from allot.cel import (
 )
 from allot.cel.compile_advice import compile_advice
 from allot.cel.cost_advice import cost_problem, estimated_cost_text
+from allot.cli.answer_lines import print_answer
 from allot.cli.at_option import Moment
 from allot.cli.cel_jsonl import answer_line, attribute_to_json
 from allot.cli.console import PrintableConsole
@@ -42,7 +42,7 @@ from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.gate_options import gates_from_option
 from allot.cli.manifests import Unreadable, read_manifests
 from allot.cli.snapshots import SnapshotSource, take
-from allot.cli.tables import cell_text
+from allot.cli.tables import cell_text, print_document
 from allot.client import resources
 from allot.lint.subjects import slices_among
 from allot.rules import RuleSet
@@ -250,10 +250,7 @@ def _print_document(program: Program, rows: list[Row], output: str) -> None:
             for identity, outcome in rows
         ],
     }
-    if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-    else:
-        click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+    print_document(document, output)
 
 
 # --- vectors ---
@@ -273,8 +270,5 @@ def _answer_lines(file: BinaryIO, rules: RuleSet | None) -> int:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             answer = {"error": f"not a vector: {type(error).__name__} {error}"}
             failed = True
-        if rules is RuleSet.SEEDS:
-            answer["rules"] = rules
-        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-        sys.stdout.buffer.flush()
+        print_answer(answer, rules)
     return EXIT_FINDINGS if failed else EXIT_OK

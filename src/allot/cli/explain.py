@@ -11,9 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
-import yaml
 
-from allot.api.decoding import to_builtin
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.cli.at_option import Moment
@@ -26,6 +24,7 @@ from allot.cli.snapshots import (
     namespace_of,
     take,
 )
+from allot.cli.tables import print_document
 from allot.client import resources
 from allot.client.options import Scope
 from allot.client.resources import Resource
@@ -179,7 +178,7 @@ def explain_object(
     if output == "text":
         print_lines(_lines(explanation, now, everything=everything), width)
     else:
-        _print_document(explanation, output)
+        print_document(explanation, output)
     return EXIT_OK
 
 
@@ -355,12 +354,3 @@ def print_lines(lines: Iterable[Line], width: int | None = None) -> None:
         for text in wrapped(shown, console, console.width if is_wrapped else None):
             for printed in console.lines(text, soft_wrap=True):
                 click.echo(printed)
-
-
-def _print_document(explanation: PodExplanation | ClaimExplanation, output: str) -> None:
-    encoded = msgspec.json.encode(explanation, enc_hook=to_builtin)
-    if output == "json":
-        click.echo(msgspec.json.format(encoded, indent=2).decode())
-    else:
-        plain = msgspec.json.decode(encoded)
-        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), nl=False)

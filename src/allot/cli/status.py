@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import click
-import msgspec
-import yaml
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from allot.api.decoding import to_builtin
 from allot.api.messages import no_slice_of_driver
 from allot.cli.at_option import Moment
 from allot.cli.availability import (
@@ -34,7 +31,7 @@ from allot.cli.console import PrintableConsole
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_OK, CommandError
 from allot.cli.snapshots import SnapshotSource, take
-from allot.cli.tables import UNLIMITED_WIDTH, Column, cell_text, console_for
+from allot.cli.tables import UNLIMITED_WIDTH, Column, cell_text, console_for, print_document
 from allot.client import resources
 from allot.client.server_gates import API_SERVER, SCHEDULER
 from allot.client.snapshot import Snapshot
@@ -281,9 +278,4 @@ def _print_document(found: Availability, parts: Iterable[str], output: str, rule
     document = {"rules": rules, "total": found.total} | {
         _KEYS[part]: getattr(found, _KEYS[part]) for part in PARTS if part in parts
     }
-    encoded = msgspec.json.encode(document, enc_hook=to_builtin)
-    if output == "json":
-        click.echo(msgspec.json.format(encoded, indent=2).decode())
-    else:
-        plain = msgspec.json.decode(encoded)
-        click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), nl=False)
+    print_document(document, output)

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
-import yaml
 
 from allot.cli.data_directory import occupant
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError, storage_error
-from allot.cli.tables import output_option
+from allot.cli.tables import output_option, print_document
 
 if TYPE_CHECKING:
     from allot.storage.rescue import Examination
@@ -120,11 +118,7 @@ def _print(found: Examination, path: Path, new: Path | None, output: str) -> Non
         for line in _lines(found, path, new):
             echo_text(line)
         return
-    document = _document(found, path, new)
-    if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-    else:
-        click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+    print_document(_document(found, path, new), output)
 
 
 def _document(found: Examination, path: Path, new: Path | None) -> dict[str, Any]:

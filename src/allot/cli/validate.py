@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
 import click
-import msgspec
 
+from allot.cli.answer_lines import print_answer
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 from allot.cli.number_vectors import kind_of_texts
 from allot.cli.vectors import VectorAnswerer
@@ -39,8 +38,5 @@ def answer_vectors(*, jsonl: bool, texts: str | None, rules: RuleSet | None, fil
                 err=True,
             )
         failed = failed or "not a vector" in str(answer.get("error", ""))
-        if rules is RuleSet.SEEDS:
-            answer["rules"] = rules
-        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-        sys.stdout.buffer.flush()
+        print_answer(answer, rules)
     return EXIT_FINDINGS if failed else EXIT_OK

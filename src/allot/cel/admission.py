@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from allot.cel import types
 from allot.cel.checker import check
 from allot.cel.environment import Environment, MessageType
-from allot.cel.errors import CelCompileError, compilation_failed
+from allot.cel.errors import CelCompileError
 from allot.cel.evaluator import COST_LIMIT, EvaluationResult, Evaluator
 from allot.cel.kubernetes import typed_environment
 from allot.cel.library import patches
@@ -27,7 +27,7 @@ from allot.cel.recursion import recursion_room
 from allot.cel.source import Source
 from allot.cel.syntax import Expression, depth
 from allot.cel.types import Type, TypeKind
-from allot.cel.validators import literal_issues
+from allot.cel.validators import check_literals
 from allot.cel.values import Value
 from allot.deadline import Deadline, no_deadline
 
@@ -179,9 +179,7 @@ def _program(
     syntax: Expression, source: Source, environment: Environment, allowed: tuple[Type, ...]
 ) -> AdmissionProgram:
     checked = check(syntax, source, environment)
-    issues = literal_issues(checked, source)
-    if issues:
-        raise compilation_failed(source, issues)
+    check_literals(checked, source)
     output_type = checked.types[syntax]
     if allowed and output_type not in allowed:
         raise CelCompileError(_unexpected(output_type, allowed))

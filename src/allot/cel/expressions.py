@@ -9,7 +9,6 @@ from typing import Final
 
 from allot.cel.checker import check
 from allot.cel.environment import Environment
-from allot.cel.errors import compilation_failed
 from allot.cel.estimate import SizeAt, estimated_cost
 from allot.cel.evaluator import Evaluator
 from allot.cel.parser import parse
@@ -18,7 +17,7 @@ from allot.cel.recursion import recursion_room
 from allot.cel.source import Source
 from allot.cel.syntax import depth
 from allot.cel.types import Type
-from allot.cel.validators import literal_issues
+from allot.cel.validators import check_literals
 
 _UNTRACKED_BELOW: Final = 10_000
 
@@ -43,9 +42,7 @@ def compile_expression(text: str, declared: Environment, size_at: SizeAt) -> Typ
     syntax = parse(source, declared.macros)
     with recursion_room(depth(syntax)):
         checked = check(syntax, source, declared)
-        issues = literal_issues(checked, source)
-        if issues:
-            raise compilation_failed(source, issues)
+        check_literals(checked, source)
         planned = plan(checked, declared)
         max_cost = estimated_cost(checked, size_at)
         evaluator = Evaluator(planned, may_be_expensive=max_cost >= _UNTRACKED_BELOW)

@@ -11,12 +11,7 @@ from typing import Final
 from allot.cel import results
 from allot.cel.checker import check
 from allot.cel.device import AttributeValue, CelDevice, Place
-from allot.cel.errors import (
-    CelCompileError,
-    CelEvaluationError,
-    EvalError,
-    compilation_failed,
-)
+from allot.cel.errors import CelCompileError, CelEvaluationError, EvalError
 from allot.cel.estimate import estimated_cost
 from allot.cel.evaluator import COST_LIMIT, EvaluationResult, Evaluator
 from allot.cel.inputs import places_read
@@ -28,7 +23,7 @@ from allot.cel.sizes import MAX
 from allot.cel.source import Source
 from allot.cel.syntax import Expression, depth
 from allot.cel.types import Type
-from allot.cel.validators import literal_issues
+from allot.cel.validators import check_literals
 from allot.cel.values import Value
 from allot.deadline import Deadline, no_deadline
 from allot.features import LIST_TYPE_ATTRIBUTES, FeatureGates
@@ -195,9 +190,7 @@ def _program(
 ) -> Program:
     declared = environment(origin, gates)
     checked = check(syntax, source, declared)
-    issues = literal_issues(checked, source)
-    if issues:
-        raise compilation_failed(source, issues)
+    check_literals(checked, source)
     output_type = checked.types[syntax]
     if use is Use.SELECTOR:
         problem = results.selector_type_problem(output_type, attribute_type(origin, gates))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from allot.api.durations import parse_duration
 from allot.cel.checker import Checked
-from allot.cel.errors import EvalError, Issue
+from allot.cel.errors import EvalError, Issue, compilation_failed
 from allot.cel.library.formatting import LONE_PERCENT, WRONG_TYPE, Clause, parse_format
 from allot.cel.library.regexes import RegexError, compiled
 from allot.cel.library.times import parse_timestamp
@@ -22,12 +22,14 @@ from allot.cel.syntax import (
 from allot.cel.types import Type, TypeKind, unwrap_optional
 
 
-def literal_issues(checked: Checked, source: Source) -> list[Issue]:
-    """All issues of the literals of an expression."""
-    return [
+def check_literals(checked: Checked, source: Source) -> None:
+    """Raises CelCompileError with all issues of the literals of an expression."""
+    issues = [
         Issue(*source.position(offset), message)
         for offset, message in _Validator(checked).findings()
     ]
+    if issues:
+        raise compilation_failed(source, issues)
 
 
 Finding = tuple[int, str]

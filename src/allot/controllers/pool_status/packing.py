@@ -5,12 +5,13 @@ A card that can be used whole or in seven partitions is published as eight devic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 
 from allot.allocation.pools import CounterBudget
 from allot.api.slices import Device
-from allot.controllers.pool_status.partitions import counter_uses
+from allot.client.steps import finish
+from allot.controllers.pool_status.partitions import counter_uses, counting_how_many_fit
 
 
 def count_at_once(devices: Iterable[Device], left: CounterBudget) -> int:
@@ -29,7 +30,9 @@ def count_at_once(devices: Iterable[Device], left: CounterBudget) -> int:
     if not partitions:
         return count
     smallest_first = sorted(partitions, key=lambda device: _share(device, left))
-    return count + max(_fitting(smallest_first, left), _fitting(partitions, left))
+    return count + max(
+        finish(counting_how_many_fit(order, left)) for order in (smallest_first, partitions)
+    )
 
 
 def _share(device: Device, left: CounterBudget) -> float:
@@ -40,15 +43,3 @@ def _share(device: Device, left: CounterBudget) -> float:
         if amount > 0:
             shares.append(amount / available if available > 0 else inf)
     return max(shares)
-
-
-def _fitting(devices: Sequence[Device], counters: CounterBudget) -> int:
-    left = {set_name: dict(amounts) for set_name, amounts in counters.items()}
-    count = 0
-    for device in devices:
-        uses = list(counter_uses(device))
-        if all(left.get(set_name, {}).get(name, -1) >= amount for set_name, name, amount in uses):
-            count += 1
-            for set_name, name, amount in uses:
-                left[set_name][name] -= amount
-    return count

@@ -61,7 +61,7 @@ def summing_up_partitions(
     )
     summary: list[PartitionTypeStatus] = []
     for group, devices in sorted(devices_by_group.items()):
-        allocatable = yield from _counting_how_many_fit(
+        allocatable = yield from counting_how_many_fit(
             (
                 device
                 for device in devices
@@ -160,7 +160,8 @@ def counters_left(census: PoolAvailability) -> CounterBudget:
     return finish(counting_counters_left(census))
 
 
-def _counting_how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> Steps[int]:
+def counting_how_many_fit(devices: Iterable[Device], counters: CounterBudget) -> Steps[int]:
+    """How many devices the counters allow at the same time, taken in this order, in steps."""
     left = {set_name: dict(amounts) for set_name, amounts in counters.items()}
     count = 0
     for position, device in enumerate(devices, 1):

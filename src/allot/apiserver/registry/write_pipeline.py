@@ -9,7 +9,7 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -82,45 +82,51 @@ class WritePipeline:
             )
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
-        errors = strategy.first_errors(strategy.validate_create(prepared, request), request)
-        if errors:
-            return Rejected(errors, warnings=request.warnings or ())
-        return Accepted(prepared, [*strategy.warnings(prepared), *(request.warnings or ())])
+        errors = strategy.validate_create(prepared, request)
+        return self._validated(prepared, errors, request)
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
-        if strategy.requires_version and not new.metadata.resource_version:
-            return _without_version()
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
         prepared = strategy.prepare_update(self._with_stored(new, old, request), old, request)
-        errors = strategy.first_errors(strategy.validate_update(prepared, old, request), request)
-        if errors:
-            return Rejected(errors, warnings=request.warnings or ())
-        return Accepted(prepared, [*strategy.warnings(prepared), *(request.warnings or ())])
+        errors = strategy.validate_update(prepared, old, request)
+        return self._validated(prepared, errors, request)
 
     def update_status(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         """A write to the status of a kind that has one."""
         strategy = self._strategy
         assert isinstance(strategy, StatusStrategy)
-        if strategy.requires_version and not new.metadata.resource_version:
-            return _without_version()
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
         new = self._with_stored(new, old, request)
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
-        listed = strategy.first_errors(errors, request)
+        return self._validated(prepared, errors, request, is_status=True)
+
+    def _validated(
+        self,
+        prepared: Any,
+        errors: Iterable[FieldError],
+        request: WriteRequest,
+        *,
+        is_status: bool = False,
+    ) -> Outcome:
+        """The outcome by the errors of validation. The kind has no warnings about a status."""
+        listed = self._strategy.first_errors(errors, request)
         if listed:
             return Rejected(listed, warnings=request.warnings or ())
-        return Accepted(prepared, [*(request.warnings or ())])
+        warnings = [] if is_status else self._strategy.warnings(prepared)
+        return Accepted(prepared, [*warnings, *(request.warnings or ())])
 
     def _unmet_precondition(
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
     ) -> Outcome | None:
-        """Why the write is for another object than the stored one, or for another version of it."""
+        """Why the write is for another object than the stored one, or for another version of it; or names none."""
+        if self._strategy.requires_version and not new.resource_version:
+            return _without_version()
         if new.uid and new.uid != old.uid:
             if request.verb == "patch":
                 return Rejected([invalid(FieldPath("metadata") / "uid", new.uid, IMMUTABLE)])

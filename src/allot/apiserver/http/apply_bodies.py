@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
+from allot.api.json_limits import MAX_VALUES
 from allot.api.strictness import has_no_duplicates
-from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.object_limits import check_json_limits
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.yaml_documents import YamlError, parse_documents
 
@@ -38,10 +38,7 @@ def read_configuration(body: bytes) -> AppliedConfiguration:
 
 def _from_json(body: bytes) -> Any:
     """The value of JSON without duplicate keys; None for anything else, which YAML has to explain."""
-    if has_too_many_values(body):
-        raise api_errors.too_many_values(MAX_VALUES)
-    if is_too_deep(body):
-        raise bad_request("json: document is nested too deeply")
+    check_json_limits(body)
     try:
         document = msgspec.json.decode(body)
         release_interpreter(len(body))

@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 from allot.api.identities import GroupVersion, GroupVersionKind
-from allot.api.json_limits import MAX_VALUES, has_too_many_values, is_too_deep
 from allot.api.json_syntax import syntax_problem
 from allot.api.scheme import is_typed_group
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.kinds.resources import RESOURCES, find_kind
+from allot.apiserver.object_limits import check_json_limits
 from allot.apiserver.registry.patches.documents import kind_of
 from allot.validation.fields import FieldPath, invalid
 
@@ -37,10 +37,7 @@ type_decoder: Final = msgspec.json.Decoder(TypeMeta)
 
 def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
-    if has_too_many_values(body):
-        raise api_errors.too_many_values(MAX_VALUES)
-    if is_too_deep(body):
-        raise bad_request("json: document is nested too deeply")
+    check_json_limits(body)
     _check_encoding(body)
     try:
         found = type_decoder.decode(body)

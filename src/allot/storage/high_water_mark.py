@@ -18,6 +18,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from allot.storage.checksums import mark_checksum
+from allot.storage.directory_sync import sync_directory
 from allot.storage.interface import DamagedStoreError
 
 _MAGIC: Final = b"allotmrk"
@@ -127,12 +128,3 @@ class HighWaterMark:
         slot = _SLOT.pack(_MAGIC, number, *mark)
         os.pwrite(self._file, slot + mark_checksum(slot), number % 2 * _SLOT_DISTANCE)
         self._number, self.mark = number, mark
-
-
-def sync_directory(directory: Path) -> None:
-    """Make creations and deletions of files durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

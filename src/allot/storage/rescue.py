@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from allot.storage.checksums import progress_checksum, record_checksum
+from allot.storage.directory_sync import sync_directory
 from allot.storage.file_lock import FileLock
-from allot.storage.high_water_mark import HighWaterMark, Mark, read_mark, sync_directory
+from allot.storage.high_water_mark import HighWaterMark, Mark, read_mark
 from allot.storage.interface import DamagedStoreError, StorageError
 from allot.storage.log_verification import check_pages, load, reading
 from allot.storage.revision_log import (

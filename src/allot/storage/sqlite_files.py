@@ -16,13 +16,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from allot.storage.directory_sync import sync_directory
 from allot.storage.file_lock import FileLock
 from allot.storage.high_water_mark import (
     HighWaterMark,
     Mark,
     mark_path,
     read_mark,
-    sync_directory,
 )
 from allot.storage.interface import (
     DamagedStoreError,

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from allot.storage.directory_sync import sync_directory
+
 
 def replace_file(path: Path, chunks: Iterable[bytes]) -> None:
     """Write a file as a whole: readers see the old one or the new one. Others cannot read it at any time."""
@@ -35,12 +37,3 @@ def append_durably(path: Path, chunks: Iterable[bytes]) -> None:
         except OSError:
             file.truncate(size)
             raise
-
-
-def sync_directory(path: Path) -> None:
-    """Make a rename in the directory durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

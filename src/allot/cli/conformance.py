@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from allot.cli.driver_options import check_driver_packages
 from allot.cli.echo import echo_text
 from allot.cli.errors import EXIT_FINDINGS, EXIT_OK, CommandError
 
@@ -107,13 +108,7 @@ def driver(
     No node is needed: an API server runs in this process, which also plays the kubelet. The exit code is 1 if the
     driver breaks a rule that it must keep.
     """
-    try:
-        import grpc  # noqa: F401
-        from google.protobuf import message  # noqa: F401
-    except ImportError as error:
-        raise CommandError(
-            "allot conformance needs the packages grpcio and protobuf: install allot[drivers]"
-        ) from error
+    check_driver_packages("allot conformance")
     from allot.conformance.limits import Limits
     from allot.conformance.running import RunOptions, run_conformance
     from allot.conformance.suite import UnknownCheckError, chosen_checks

@@ -13,6 +13,17 @@ from allot.cli.errors import CommandError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def check_driver_packages(needed_by: str) -> None:
+    """`CommandError` if the packages for the sockets of drivers are not installed."""
+    try:
+        import grpc  # noqa: F401
+        from google.protobuf import message  # noqa: F401
+    except ImportError as error:
+        raise CommandError(
+            f"{needed_by} needs the packages grpcio and protobuf: install allot[drivers]"
+        ) from error
+
+
 class DriverOptions(NamedTuple):
     """How nodes treat drivers."""
 
@@ -22,15 +33,8 @@ class DriverOptions(NamedTuple):
 
     def check(self) -> None:
         """`CommandError` if the sockets cannot be used."""
-        if self.plugin_dir is None:
-            return
-        try:
-            import grpc  # noqa: F401
-            from google.protobuf import message  # noqa: F401
-        except ImportError as error:
-            raise CommandError(
-                "--plugin-dir needs the packages grpcio and protobuf: install allot[drivers]"
-            ) from error
+        if self.plugin_dir is not None:
+            check_driver_packages("--plugin-dir")
 
     def arguments(self) -> tuple[str, ...]:
         """The same as command line options."""

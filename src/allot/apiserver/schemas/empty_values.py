@@ -1,6 +1,8 @@
-"""Empty lists and maps that Go does not write: for raw kinds they are the same as none.
+"""Values that Go does not write, because they are zero: for raw kinds they are the same as none.
 
-Empty objects with named fields stay, such as `emptyDir: {}`, and so do lists that are required.
+These are empty lists and maps, empty strings, 0 and false in fields that are neither pointers nor always written. The tables
+of protobuf messages know both. Empty objects with named fields stay, such as `emptyDir: {}`, and so does `replicas: 0`,
+which is behind a pointer.
 """
 
 from __future__ import annotations
@@ -11,24 +13,27 @@ from functools import cache
 from typing import Any, Final
 
 from allot.api.identities import GroupVersionKind
+from allot.api.protobuf import schema as protobuf
 from allot.apiserver.schemas.fields import Field, Type
 from allot.apiserver.schemas.types import reachable, type_named, type_of
 
 MAX_NAME: Final = 80
 """Names of fields are shorter than this; longer words are values, which are not read to their end."""
-_empty: Final = re.compile(rb"\[\s*+\]|\{\s*+\}")
-_empty_values: Final = re.compile(rb'"(\w{1,%d}+)"\s*+:\s*+(?:\[\s*+\]|\{\s*+\})' % MAX_NAME)
+_empty_values: Final = re.compile(
+    rb'"(\w{1,%d}+)"\s*+:\s*+(?:""|false|-?0(?![0-9.eE])|\[\s*+\]|\{\s*+\})' % MAX_NAME
+)
+_SCALARS: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
 
 
 def without_empty_values(
     data: dict[str, Any], body: bytes, gvk: GroupVersionKind
 ) -> dict[str, Any]:
-    """The object in `body` without lists and maps that are empty; the same one if it has none."""
+    """The object in `body` without values that are empty; the same one if it has none."""
     schema = type_of(gvk)
-    if schema is None or _empty.search(body) is None:
+    if schema is None:
         return data
     omitted = _omitted_names(schema.name)
-    if not any(found in omitted for found in _empty_values.findall(body)):
+    if not any(found[1] in omitted for found in _empty_values.finditer(body)):
         return data
     return _cleaned(schema, data)
 
@@ -39,23 +44,42 @@ def _omitted_names(name: str) -> frozenset[bytes]:
     return frozenset(
         field_name.encode()
         for type_ in reachable([name]).values()
-        for field_name, field in type_.fields.items()
-        if _is_omitted(field)
+        for field_name in _omitted_fields(type_.name)
     )
 
 
-def _is_omitted(field: Field) -> bool:
-    return bool(field.container) and not field.required
+@cache
+def _omitted_fields(name: str) -> frozenset[str]:
+    """The fields of a type that are not written when they are empty."""
+    package, short = name.rsplit(".", 1)
+    messages = protobuf.messages_in(".".join(package.split(".")[-2:]))
+    if short not in messages:
+        fields = type_named(name).fields.items()
+        return frozenset(each for each, field in fields if field.container and not field.required)
+    return frozenset(_omitted_in(messages[short]))
+
+
+def _omitted_in(message: protobuf.Message) -> set[str]:
+    found: set[str] = set()
+    for field in message.fields:
+        if not field.name:
+            found |= _omitted_in(protobuf.message(field.type))
+        elif field.omitted and (field.container or (field.type in _SCALARS and not field.pointer)):
+            found.add(field.name)
+    return found
 
 
 def _cleaned(schema: Type, data: Mapping[str, Any]) -> dict[str, Any]:
+    omitted = _omitted_fields(schema.name)
     kept: dict[str, Any] = {}
     for name, value in data.items():
-        field = schema.fields.get(name)
-        if field is None or not isinstance(value, dict | list):
-            kept[name] = value
-        elif value or not _is_omitted(field):
+        if not value:
+            if value is None or name not in omitted:
+                kept[name] = value
+        elif isinstance(value, dict | list) and (field := schema.fields.get(name)) is not None:
             kept[name] = _cleaned_value(field, value)
+        else:
+            kept[name] = value
     return kept
 
 

@@ -1,6 +1,11 @@
-"""Looking for empty lists and maps in a body does not depend on how long its texts are."""
+"""Values that Go does not write. Looking for them in a body does not depend on how long its texts are."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
 
 from allot.api.identities import GroupVersionKind
 from allot.apiserver.kinds.resources import RESOURCES
@@ -33,3 +38,27 @@ def test_empty_values_are_left_out() -> None:
     data = {"data": {}, "metadata": {"name": "m", "labels": {}}}
     found = without_empty_values(data, body, GroupVersionKind("", "v1", "ConfigMap"))
     assert found == {"metadata": {"name": "m"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"tty": False, "workingDir": ""}, {}, id="values"),
+        pytest.param({"ports": [{"hostPort": 0}]}, {"ports": [{}]}, id="a-number"),
+        pytest.param({"ports": []}, {}, id="a-list-of-an-inlined-struct"),
+        pytest.param({"restartPolicy": ""}, {"restartPolicy": ""}, id="a-pointer"),
+        pytest.param({"resources": {}}, {"resources": {}}, id="a-struct"),
+        pytest.param({"name": ""}, {"name": ""}, id="always-written"),
+    ],
+)
+def test_zeros_are_left_out(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    kind = GroupVersionKind("", "v1", "Pod")
+    for field in ("containers", "ephemeralContainers"):
+        data = {"spec": {field: [given]}}
+        found = without_empty_values(data, msgspec.json.encode(data), kind)
+        assert found == {"spec": {field: [expected]}}
+
+
+@pytest.mark.parametrize("value", [b"0.5", b"01", b"0e1", b"-0.1"])
+def test_numbers_that_only_begin_with_zero_are_others(value: bytes) -> None:
+    assert _empty_values.search(b'{"hostPort":%b}' % value) is None

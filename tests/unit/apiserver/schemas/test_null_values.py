@@ -1,4 +1,4 @@
-"""Nulls in documents: a field that is null is not there, and in a list null is the empty value."""
+"""Nulls in documents: a field that is null is not there; in a list or map null is the empty value."""
 
 from __future__ import annotations
 
@@ -41,8 +41,20 @@ ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
         pytest.param(
             POD,
             {"spec": {"nodeSelector": {"a": None, "b": "c"}}},
-            {"spec": {"nodeSelector": {"b": "c"}}},
+            {"spec": {"nodeSelector": {"a": "", "b": "c"}}},
             id="a-map",
+        ),
+        pytest.param(
+            GroupVersionKind("", "v1", "ConfigMap"),
+            {"data": {"a": None}, "binaryData": None},
+            {"data": {"a": ""}},
+            id="a-map-outside-spec",
+        ),
+        pytest.param(
+            GroupVersionKind("apps", "v1", "ControllerRevision"),
+            {"data": {"a": None}, "revision": 1},
+            {"data": {"a": None}, "revision": 1},
+            id="free-form",
         ),
     ],
 )

@@ -1,6 +1,6 @@
-"""Subresources of pods, nodes, workloads and DRA kinds, and new pods, as kube-apiserver v1.38 answered.
+"""Subresources of pods, nodes, workloads and DRA kinds, new pods and templates, as kube-apiserver v1.38 answered.
 
-`subresource_steps.py`, `pod_steps.py` and `pod_field_steps.py` have the requests and say how they were recorded.
+The modules of the parameters below have the requests and say how they were recorded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
-from tests.conformance import pod_field_steps, pod_steps, subresource_steps
+from tests.conformance import pod_field_steps, pod_steps, subresource_steps, template_steps
 from tests.conformance.test_wire import as_kubernetes_codes, ask
 from tests.conformance.wire_steps import Names, Seen, Step
 
@@ -29,6 +29,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(subresource_steps.all_steps, "subresources", id="subresources"),
         pytest.param(pod_steps.all_steps, "pods", id="pods"),
         pytest.param(pod_field_steps.all_steps, "pod-fields", id="pod-fields"),
+        pytest.param(template_steps.all_steps, "templates", id="templates"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

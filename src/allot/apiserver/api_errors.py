@@ -243,18 +243,22 @@ def too_many_values(limit: int) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """All that is wrong with an object, in one answer."""
+    """All that is wrong with an object, in one answer. What is said twice is listed once."""
     causes: list[Cause] = []
     messages: dict[str, None] = {}
-    size = 0
+    size, is_cut = 0, False
     for error in errors:
         message, path = _cut(error.message), _cut(str(error.path))
+        text = f"{path}: {message}"
+        if text in messages:
+            continue
         size += len(message) + len(path)
         if causes and size > MAX_ERROR_TEXT:
+            is_cut = True
             break
         causes.append(Cause(error.type.reason, message, path))
-        messages[f"{path}: {message}"] = None
-    if len(causes) < len(errors) or len(causes) == MAX_ERRORS:
+        messages[text] = None
+    if is_cut or len(errors) == MAX_ERRORS:
         messages["there may be more errors, which are not shown"] = None
     listed = next(iter(messages)) if len(messages) == 1 else f"[{', '.join(messages)}]"
     qualified = f"{kind}.{group}" if group else kind

@@ -79,7 +79,7 @@ def validate_containers(spec: Part, path: FieldPath) -> Iterator[FieldError]:
         one = path / "initContainers" @ index
         yield from _validate_common(container, pod, one)
         yield from _validate_new_name(container, names, one)
-        yield from validate_restarts(container, one)
+        yield from validate_restarts(container, one, is_init=True)
         if container.get("restartPolicy") == "Always":
             yield from validate_probes(container, pod.grace_seconds, one)
         else:

@@ -61,7 +61,7 @@ def validate_pod_host(spec: Part, path: FieldPath) -> Iterator[FieldError]:
     for field in ("hostname", "subdomain"):
         if text(spec, field):
             yield from validate_label(text(spec, field), path / field)
-    if text(spec, "hostnameOverride"):
+    if spec.get("hostnameOverride") is not None:
         yield from _validate_host_name(spec, path / "hostnameOverride")
     if text(spec, "serviceAccountName"):
         yield from validate_subdomain(text(spec, "serviceAccountName"), path / "serviceAccountName")
@@ -142,7 +142,7 @@ def _validate_host_namespaces(spec: Part, path: FieldPath) -> Iterator[FieldErro
             for index, container in enumerate(parts(spec, field)):
                 for number, port in enumerate(parts(container, "ports")):
                     host = port.get("hostPort")
-                    if host != port.get("containerPort"):
+                    if host and host != port.get("containerPort"):
                         where = path / field @ index / "ports" @ number / "hostPort"
                         rule = "must match `containerPort` when `hostNetwork` is true"
                         yield invalid(where, host, rule)

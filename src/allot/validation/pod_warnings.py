@@ -10,6 +10,7 @@ from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldPath
 from allot.validation.parts import Part, part, parts
+from allot.validation.profile_annotations import APP_ARMOR, SECCOMP, SECCOMP_OF_POD
 
 MAX_DUPLICATE_PORTS: Final = 100
 """Further ones are left out, as answers have fewer warnings."""
@@ -33,12 +34,9 @@ _ANNOTATIONS: Final = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
-    "seccomp.security.alpha.kubernetes.io/pod": 'non-functional in v1.27+; use the "seccompProfile" field instead',
 }
-_ANNOTATION_PREFIXES: Final = {
-    "container.seccomp.security.alpha.kubernetes.io/": 'non-functional in v1.27+; use the "seccompProfile" field instead',
-    "container.apparmor.security.beta.kubernetes.io/": 'deprecated since v1.30; use the "appArmorProfile" field instead',
-}
+_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _VOLUMES: Final = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
@@ -57,9 +55,19 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(pod: RawObject) -> list[str]:
-    annotations = dict(pod.metadata.annotations)
+    """About a new pod. Those about AppArmor annotations come when its fields are set from them."""
+    annotations = {
+        name: value
+        for name, value in pod.metadata.annotations.items()
+        if not name.startswith(APP_ARMOR)
+    }
     spec = pod.get("spec", default={})
     return list(_warnings(annotations, spec, FieldPath("metadata"), FieldPath("spec")))
+
+
+def app_armor_warning(name: str) -> str:
+    """About the annotation of a pod from which the profile of a container was set, or should have been."""
+    return f"{FieldPath('metadata') / 'annotations' @ name}: {_APP_ARMOR}"
 
 
 def template_warnings(owner: RawObject, path: Sequence[str] = ("spec", "template")) -> list[str]:
@@ -88,28 +96,22 @@ def _warnings(
     if isinstance(grace, int) and grace < 0:
         rule = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path / 'terminationGracePeriodSeconds'}: {rule}"
-    containers = {
-        container.get("name")
-        for field in ("initContainers", "containers")
-        for container in parts(spec, field)
-    }
-    for name in sorted(annotations):
-        note = _ANNOTATIONS.get(name) or next(
-            (
-                text
-                for prefix, text in _ANNOTATION_PREFIXES.items()
-                if name.startswith(prefix) and name.removeprefix(prefix) in containers
-            ),
-            "",
-        )
-        if note:
-            yield f"{metadata_path / 'annotations' @ name}: {note}"
+    annotations_path = metadata_path / "annotations"
+    for name, note in _ANNOTATIONS.items():
+        if name in annotations:
+            yield f"{annotations_path @ name}: {note}"
+    yield from _volumes(spec, path)
     yield from _host_aliases(spec, path)
     yield from _pull_secrets(spec, path)
-    yield from _volumes(spec, path)
     yield from _amounts(part(spec, "overhead"), path / "overhead")
+    whole = part(spec, "securityContext")
+    if SECCOMP_OF_POD in annotations and whole.get("seccompProfile") is None:
+        yield f"{annotations_path @ SECCOMP_OF_POD}: {_SECCOMP}"
     for field in ("initContainers", "containers"):
         for index, container in enumerate(parts(spec, field)):
+            for name, note in _profiles(container, whole):
+                if name in annotations:
+                    yield f"{annotations_path @ name}: {note}"
             yield from _container(container, path / field @ index)
             yield from _host_addresses(container, path / field @ index)
     for field in ("podAffinity", "podAntiAffinity"):
@@ -190,6 +192,15 @@ def claim_warnings(spec: Part, path: FieldPath) -> Iterator[str]:
 
 
 # --- containers ---
+
+
+def _profiles(container: Part, whole: Part) -> Iterator[tuple[str, str]]:
+    """The annotations that stand for fields which are not set, and what to say about them."""
+    own, name = part(container, "securityContext"), container.get("name")
+    if own.get("seccompProfile") is None:
+        yield f"{SECCOMP}{name}", _SECCOMP
+    if own.get("appArmorProfile") is None and whole.get("appArmorProfile") is None:
+        yield f"{APP_ARMOR}{name}", _APP_ARMOR
 
 
 def _container(container: Part, path: FieldPath) -> Iterator[str]:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
-from allot.api.core import PodSpec
 from allot.api.cron_schedule import ScheduleError, parse_schedule
-from allot.api.decoding import from_value
 from allot.api.raw import RawObject
 from allot.api.selectors import is_empty_selector, labels_selector, selects_labels
 from allot.validation.container_resources import NOT_NEGATIVE
@@ -22,10 +18,9 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.label_selector import validate_label_selector
-from allot.validation.metadata import IMMUTABLE, validate_annotations, validate_labels
-from allot.validation.parts import as_part, parts
-from allot.validation.pod import validate_pod_spec
-from allot.validation.pod_basics import validate_pod_basics
+from allot.validation.metadata import IMMUTABLE
+from allot.validation.parts import as_part
+from allot.validation.pod_templates import validate_lasting_template, validate_template
 from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
 
 SPEC: Final = FieldPath("spec")
@@ -73,7 +68,8 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
             labels = _template_labels(spec)
             if not selects_labels(selector, labels):
                 yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
-    yield from _validate_template(as_part(spec.get("template")), TEMPLATE, ("Always",))
+    owner = "ReplicaSet" if workload.kind == "Deployment" else workload.kind
+    yield from validate_lasting_template(as_part(spec.get("template")), TEMPLATE, owner)
     yield from validate_rollout(workload.kind, spec, SPEC)
 
 
@@ -121,11 +117,11 @@ def validate_replication_controller(controller: RawObject) -> Iterator[FieldErro
     labels = _template_labels(spec)
     if selector and not labels_selector(selector).matches(labels):
         yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
-    yield from _validate_template(as_part(spec["template"]), TEMPLATE, ("Always",))
+    yield from validate_lasting_template(as_part(spec["template"]), TEMPLATE, controller.kind)
 
 
 def validate_pod_template(template: RawObject) -> Iterator[FieldError]:
-    yield from _validate_template(as_part(template.get("template")), FieldPath("template"))
+    yield from validate_template(as_part(template.get("template")), FieldPath("template"))
 
 
 # --- batch ---
@@ -143,15 +139,14 @@ def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[Fie
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         yield required(path / "completions", "when completion mode is Indexed")
     template = as_part(spec.get("template"))
+    yield from validate_template(template, path / "template")
     policy = as_part(template.get("spec")).get("restartPolicy", "Always")
+    place = path / "template" / "spec" / "restartPolicy"
     if policy == "Always":
         # Defaulting has set "Always" by now.
-        yield required(
-            path / "template" / "spec" / "restartPolicy", 'valid values: "OnFailure", "Never"'
-        )
-        yield from _validate_template(template, path / "template")
-    else:
-        yield from _validate_template(template, path / "template", JOB_RESTART_POLICIES)
+        yield required(place, 'valid values: "OnFailure", "Never"')
+    elif policy not in JOB_RESTART_POLICIES:
+        yield not_supported(place, policy, JOB_RESTART_POLICIES, is_ordered=True)
 
 
 def validate_job_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
@@ -225,35 +220,6 @@ def validate_budget_status(budget: RawObject) -> Iterator[FieldError]:
 
 
 # --- parts ---
-
-
-def _validate_template(
-    template: Mapping[str, Any], path: FieldPath, restart_policies: tuple[str, ...] = ()
-) -> Iterator[FieldError]:
-    metadata, spec = as_part(template.get("metadata")), as_part(template.get("spec"))
-    yield from validate_labels(as_part(metadata.get("labels")), path / "metadata" / "labels")
-    yield from validate_annotations(
-        as_part(metadata.get("annotations")), path / "metadata" / "annotations"
-    )
-    if _has_claims(spec):
-        typed = msgspec.convert(spec, PodSpec, dec_hook=from_value)
-        yield from validate_pod_spec(typed, path / "spec")
-    yield from validate_pod_basics(spec, path / "spec")
-    if spec.get("ephemeralContainers"):
-        yield forbidden(
-            path / "spec" / "ephemeralContainers",
-            "ephemeral containers not allowed in pod template",
-        )
-    policy = spec.get("restartPolicy")
-    if restart_policies and policy is not None and policy not in restart_policies:
-        yield not_supported(path / "spec" / "restartPolicy", policy, restart_policies)
-
-
-def _has_claims(spec: Mapping[str, Any]) -> bool:
-    if spec.get("resourceClaims"):
-        return True
-    containers = (each for field in ("containers", "initContainers") for each in parts(spec, field))
-    return any(as_part(container.get("resources")).get("claims") for container in containers)
 
 
 def _validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:

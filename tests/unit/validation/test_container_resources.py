@@ -8,7 +8,6 @@ import pytest
 
 from allot.validation.container_resources import validate_container_resources
 from allot.validation.fields import FieldPath
-from allot.validation.pod_basics import validate_pod_basics
 
 GPU = "a.b/gpu"
 IMPLICIT = "deviceclass.resource.kubernetes.io/gpu"
@@ -65,15 +64,3 @@ def test_resources(resources: dict[str, Any], problem: str) -> None:
     errors = validate_container_resources(resources, FieldPath(""))
 
     assert [str(error).lstrip(".") for error in errors] == problem.splitlines()
-
-
-def test_a_gated_pod_has_no_node() -> None:
-    spec = {
-        "containers": [{"name": "c", "image": "i"}],
-        "nodeName": "n",
-        "schedulingGates": [{"name": "g"}],
-    }
-
-    (error,) = validate_pod_basics(spec, FieldPath("spec"))
-
-    assert str(error.path) == "spec.nodeName"

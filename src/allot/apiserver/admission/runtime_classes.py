@@ -32,9 +32,11 @@ class RuntimeClassAdmission:
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         pod = attributes.new
-        name = pod.get("spec", "runtimeClassName", default="")
-        if not name:
+        name = pod.get("spec", "runtimeClassName")
+        if name is None:
             return pod
+        if not name:
+            raise api_errors.unclassified("resource name may not be empty")
         stored = await self._caches.get(self._classes, self._caches.key(self._classes, "", name))
         try:
             if stored is None:
@@ -48,7 +50,7 @@ class RuntimeClassAdmission:
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """Overhead is that of a class."""
         spec = attributes.new.get("spec", default={})
-        if spec.get("overhead") is not None and not spec.get("runtimeClassName"):
+        if spec.get("overhead") is not None and spec.get("runtimeClassName") is None:
             raise api_errors.forbidden(attributes.resource, attributes.key.name, NO_CLASS)
         return ADMITTED
 
@@ -57,7 +59,7 @@ def with_runtime_class(pod: RawObject, runtime_class: RawObject) -> RawObject:
     """The pod with overhead, node selector and tolerations of its class; an error if it contradicts them."""
     overhead = runtime_class.get("overhead", "podFixed", default={})
     given = pod.get("spec", "overhead")
-    if given and read_amounts(given) != read_amounts(overhead):
+    if given is not None and read_amounts(given) != read_amounts(overhead):
         raise RuntimeClassConflictError(OTHER_OVERHEAD)
     if overhead:
         pod = pod.with_value(dict(overhead), "spec", "overhead")

@@ -33,7 +33,11 @@ GRACE_SECONDS: Final = 30
 
 def template_defaults(owner: Data) -> Data:
     """An object with a pod template in `template`."""
-    return change_at(owner, ("template", "spec"), pod_spec_defaults)
+    return change_at(owner, ("template", "spec"), _template_spec_defaults)
+
+
+def _template_spec_defaults(spec: Data) -> Data:
+    return pod_spec_defaults(without(spec, "overhead") if spec.get("overhead") == {} else spec)
 
 
 def _same_service_account(spec: Data) -> Data:
@@ -259,16 +263,17 @@ def _volume_defaults(volume: Data) -> Data:
     volume = source_defaults(volume)
     volume = change(volume, "downwardAPI", _downward_defaults)
     volume = change(volume, "projected", _projected_defaults)
-    volume = change_at(
-        volume,
-        ("ephemeral", "volumeClaimTemplate", "spec"),
-        lambda spec: fill(spec, volumeMode="Filesystem"),
-    )
+    volume = change_at(volume, ("ephemeral", "volumeClaimTemplate"), _claim_template_defaults)
     return change(
         volume,
         "image",
         lambda image: fill(image, pullPolicy=pull_policy(image.get("reference"))),
     )
+
+
+def _claim_template_defaults(template: Data) -> Data:
+    template = template if "metadata" in template else {"metadata": {}} | template
+    return change(template, "spec", lambda spec: fill(spec, volumeMode="Filesystem"))
 
 
 def _projected_defaults(source: Data) -> Data:

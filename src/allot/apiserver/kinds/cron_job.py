@@ -47,6 +47,11 @@ def cron_job_defaults(cron_job: Data) -> Data:
             failedJobsHistoryLimit=1,
         ),
     )
+    cron_job = change_at(
+        cron_job,
+        ("spec", "jobTemplate"),
+        lambda job: job if "metadata" in job else {"metadata": {}} | job,
+    )
     return change_at(cron_job, ("spec", "jobTemplate", "spec"), template_defaults)
 
 

@@ -27,10 +27,11 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.known_results import KnownResults
 from allot.apiserver.printers.pods import PODS
 from allot.validation.containers import validate_images
-from allot.validation.fields import FieldError, FieldPath
+from allot.validation.fields import FieldError, FieldPath, forbidden
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.parts import Part
 from allot.validation.pod import validate_pod
+from allot.validation.pod_annotations import validate_pod_annotations
 from allot.validation.pod_basics import validate_pod_basics
 from allot.validation.pod_warnings import pod_warnings
 
@@ -42,8 +43,9 @@ class PodStrategy(RawStrategy):
         return pod_strategy.prepare_create(_pod(new), request)
 
     def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
-        yield from pod_strategy.validate_create(_pod(new), request)
+        yield from pod_strategy.validate_before_spec(_pod(new))
         yield from _validate_basics(new)
+        yield from pod_strategy.validate_after_spec(_pod(new))
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
         for field in ("priority", "preemptionPolicy"):  # found on create, not again
@@ -54,8 +56,13 @@ class PodStrategy(RawStrategy):
     def validate_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
-        yield from pod_strategy.validate_update(_pod(new), _pod(old), request)
+        yield from validate_pod_annotations(new.metadata.annotations, new.get("spec", default={}))
         yield from _validate_basics(new)
+        yield from pod_strategy.validate_update(_pod(new), _pod(old), request)
+
+    def update_warnings(self, new: RawObject) -> list[str]:
+        """None: controllers update pods often, and people rarely do."""
+        return []
 
     def prepare_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
@@ -95,6 +102,7 @@ def _pod(obj: RawObject) -> Pod:
 
 
 _valid_specs: Final = KnownValid()
+HAS_GATES: Final = "cannot be set until all schedulingGates have been cleared"
 
 
 def _validate_basics(new: RawObject) -> Iterator[FieldError]:
@@ -104,6 +112,8 @@ def _validate_basics(new: RawObject) -> Iterator[FieldError]:
 
 def _spec_errors(spec: Part, path: FieldPath) -> Iterator[FieldError]:
     yield from validate_pod_basics(spec, path)
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        yield forbidden(path / "nodeName", HAS_GATES)
     yield from validate_images(spec, path)
 
 

@@ -18,14 +18,18 @@ from allot.validation.internal_types import internal_value
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
 from allot.validation.pod_annotations import (
-    APP_ARMOR,
-    annotated_profile,
     validate_pod_annotation_update,
     validate_pod_annotations,
 )
 from allot.validation.pod_status import validate_pod_status
 from allot.validation.pod_status_basics import validate_pod_status_update
 from allot.validation.pod_volumes import validate_token_volumes
+from allot.validation.pod_warnings import app_armor_warning
+from allot.validation.profile_annotations import (
+    APP_ARMOR,
+    annotated_profile,
+    validate_profile_annotations,
+)
 
 MAY_NOT_CHANGE: Final = (
     "pod updates may not change fields other than "
@@ -57,26 +61,32 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     )
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
-    pod = _with_annotated_profiles(pod)
+    pod = _with_annotated_profiles(pod, request)
     status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
     if pod.get("spec", "schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
 
 
-def _with_annotated_profiles(pod: Pod) -> Pod:
+def _with_annotated_profiles(pod: Pod, request: WriteRequest) -> Pod:
     """The AppArmor profiles that older clients write in annotations are also in the fields for them."""
     annotations = pod.metadata.annotations
-    if not any(name.startswith(APP_ARMOR) for name in annotations):
+    is_windows = pod.get("spec", "os", "name") == "windows"
+    if is_windows or not any(name.startswith(APP_ARMOR) for name in annotations):
         return pod
     whole = pod.get("spec", "securityContext", "appArmorProfile")
-    for field in ("containers", "initContainers"):
+    for field in ("initContainers", "containers", "ephemeralContainers"):
         containers = [dict(container) for container in pod.get("spec", field, default=[])]
         for container in containers:
-            profile = annotated_profile(annotations.get(f"{APP_ARMOR}{container.get('name')}", ""))
+            name = f"{APP_ARMOR}{container.get('name')}"
             context = container.get("securityContext") or {}
-            if profile and profile != whole and not context.get("appArmorProfile"):
+            if name not in annotations or context.get("appArmorProfile") is not None:
+                continue
+            profile = annotated_profile(annotations[name])
+            if profile and profile != whole:
                 container["securityContext"] = context | {"appArmorProfile": profile}
+            if request.warnings is not None and (not profile or profile != whole):
+                request.warnings.append(app_armor_warning(name))
         if containers:
             pod = pod.with_value(containers, "spec", field)
     return pod
@@ -94,15 +104,23 @@ _SCHEDULING_GATED: Final = {
 
 
 def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
-    errors = list(validate_pod(parts_of(pod)))
-    spec = pod.get("spec", default={})
-    errors += validate_pod_annotations(pod.metadata.annotations, spec)
-    errors += validate_token_volumes(spec, FieldPath("spec") / "volumes")
-    if pod.get("spec", "ephemeralContainers"):
-        errors.append(
-            forbidden(FieldPath("spec") / "ephemeralContainers", "cannot be set on create")
-        )
-    return errors
+    """All but the plain parts of the spec."""
+    return [*validate_before_spec(pod), *validate_after_spec(pod)]
+
+
+def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
+    """The metadata of a new pod, and its claims."""
+    yield from validate_pod(parts_of(pod))
+    yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
+
+
+def validate_after_spec(pod: Pod) -> Iterator[FieldError]:
+    """What a new pod may not have, and profiles in annotations that contradict its fields."""
+    path, spec = FieldPath("spec"), pod.get("spec", default={})
+    yield from validate_token_volumes(spec, path / "volumes")
+    if spec.get("ephemeralContainers"):
+        yield forbidden(path / "ephemeralContainers", "cannot be set on create")
+    yield from validate_profile_annotations(pod.metadata.annotations, spec, path)
 
 
 def quality_of_service(pod: Pod) -> str:
@@ -176,6 +194,8 @@ def _without_claims(container: dict[str, Any]) -> dict[str, Any]:
 def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
     pod = _with_stored_metadata(pod, old)
     pod = _drop_disabled_spec_fields(pod, old, request)
+    if pod.get("spec", "overhead") == {}:  # which is that of the class, or none
+        pod = pod.with_value(None, "spec", "overhead")
     pod = pod.with_value(old.get("status"), "status")
     if pod.get("spec") != old.get("spec") and old.metadata.generation:
         pod = pod.with_metadata(replace(pod.metadata, generation=old.metadata.generation + 1))
@@ -359,6 +379,7 @@ def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldErr
     return [
         *validate_metadata_update(pod.metadata, old.metadata),
         *validate_pod_annotation_update(pod.metadata.annotations, old.metadata.annotations),
+        *validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={})),
         *validate_pod_status_update(pod, old),
         *validate_pod_status(parts_of(pod)),
     ]

@@ -47,6 +47,10 @@ class Strategy(ABC, Generic[T]):
         """Warnings for the client about an object that is accepted."""
         return []
 
+    def update_warnings(self, new: T) -> list[str]:
+        """The same about an update."""
+        return self.warnings(new)
+
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return replace(obj, metadata=metadata)
 

@@ -82,8 +82,9 @@ class WritePipeline:
             )
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
+        early = len(request.warnings or ())
         errors = strategy.validate_create(prepared, request)
-        return self._validated(prepared, errors, request)
+        return self._validated(prepared, errors, request, strategy.warnings, early)
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
@@ -92,7 +93,7 @@ class WritePipeline:
             return refused
         prepared = strategy.prepare_update(self._with_stored(new, old, request), old, request)
         errors = strategy.validate_update(prepared, old, request)
-        return self._validated(prepared, errors, request)
+        return self._validated(prepared, errors, request, strategy.update_warnings)
 
     def update_status(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         """A write to the status of a kind that has one."""
@@ -104,22 +105,22 @@ class WritePipeline:
         new = self._with_stored(new, old, request)
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
-        return self._validated(prepared, errors, request, is_status=True)
+        return self._validated(prepared, errors, request, lambda _: [])
 
     def _validated(
         self,
         prepared: Any,
         errors: Iterable[FieldError],
         request: WriteRequest,
-        *,
-        is_status: bool = False,
+        warnings_about: Callable[[Any], list[str]],
+        early: int = 0,
     ) -> Outcome:
-        """The outcome by the errors of validation. The kind has no warnings about a status."""
+        """The outcome by the errors of validation; the first `early` warnings of the request come before those of the kind."""
         listed = self._strategy.first_errors(errors, request)
+        given = request.warnings or []
         if listed:
-            return Rejected(listed, warnings=request.warnings or ())
-        warnings = [] if is_status else self._strategy.warnings(prepared)
-        return Accepted(prepared, [*warnings, *(request.warnings or ())])
+            return Rejected(listed, warnings=given)
+        return Accepted(prepared, [*given[:early], *warnings_about(prepared), *given[early:]])
 
     def _unmet_precondition(
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest

@@ -23,6 +23,12 @@ _empty_values: Final = re.compile(
     rb'"(\w{1,%d}+)"\s*+:\s*+(?:""|false|-?0(?![0-9.eE])|\[\s*+\]|\{\s*+\})' % MAX_NAME
 )
 _SCALARS: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
+_CORE: Final = "io.k8s.api.core.v1"
+_KEPT: Final[Mapping[str, frozenset[str]]] = {
+    f"{_CORE}.EphemeralContainer": frozenset({"ports", "resources", "resizePolicy", "restartPolicyRules"}),
+    f"{_CORE}.PodSpec": frozenset({"overhead"}),
+}  # fmt: skip
+"""Fields that are refused if they are set, also to an empty list. What is in them stays as it is."""
 
 
 def without_empty_values(
@@ -71,9 +77,12 @@ def _omitted_in(message: protobuf.Message) -> set[str]:
 
 def _cleaned(schema: Type, data: Mapping[str, Any]) -> dict[str, Any]:
     omitted = _omitted_fields(schema.name)
+    kept_fields = _KEPT.get(schema.name, frozenset())
     kept: dict[str, Any] = {}
     for name, value in data.items():
-        if not value:
+        if name in kept_fields:
+            kept[name] = value
+        elif not value:
             if value is None or name not in omitted:
                 kept[name] = value
         elif isinstance(value, dict | list) and (field := schema.fields.get(name)) is not None:

@@ -414,7 +414,7 @@ def test_tolerations(toleration: Data, added: int) -> None:
             {"spec": {"jobTemplate": {"spec": {"template": PLAIN_TEMPLATE}}}},
             {
                 "spec": {
-                    "jobTemplate": {"spec": {"template": FULL_TEMPLATE}},
+                    "jobTemplate": {"metadata": {}, "spec": {"template": FULL_TEMPLATE}},
                     "concurrencyPolicy": "Allow",
                     "suspend": False,
                     "successfulJobsHistoryLimit": 3,

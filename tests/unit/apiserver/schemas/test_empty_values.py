@@ -53,10 +53,21 @@ def test_empty_values_are_left_out() -> None:
 )
 def test_zeros_are_left_out(given: dict[str, Any], expected: dict[str, Any]) -> None:
     kind = GroupVersionKind("", "v1", "Pod")
-    for field in ("containers", "ephemeralContainers"):
+    for field in ("containers", "initContainers"):
         data = {"spec": {field: [given]}}
         found = without_empty_values(data, msgspec.json.encode(data), kind)
         assert found == {"spec": {field: [expected]}}
+
+
+def test_what_is_refused_if_set_stays() -> None:
+    container = {"ports": [], "tty": False, "resources": {"limits": {}}}
+    data = {"spec": {"ephemeralContainers": [container], "overhead": {}, "nodeSelector": {}}}
+    kind = GroupVersionKind("", "v1", "Pod")
+
+    found = without_empty_values(data, msgspec.json.encode(data), kind)
+
+    kept = {"ports": [], "resources": {"limits": {}}}
+    assert found == {"spec": {"ephemeralContainers": [kept], "overhead": {}}}
 
 
 @pytest.mark.parametrize("value", [b"0.5", b"01", b"0e1", b"-0.1"])

@@ -24,6 +24,7 @@ from allot.validation.fields import (
 from allot.validation.formats import subdomain_problems
 from allot.validation.names import validate_label
 from allot.validation.parts import Part, part, parts, text
+from allot.validation.volume_paths import validate_projected_paths
 
 HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
@@ -171,6 +172,7 @@ def _projected(source: Part, path: FieldPath) -> Iterator[FieldError]:
             yield from _trust_bundle(part(one, "clusterTrustBundle"), where / "clusterTrustBundle")
         if one.get("podCertificate") is not None:
             yield from _certificate(part(one, "podCertificate"), where / "podCertificate")
+    yield from validate_projected_paths(source, path)
 
 
 def _trust_bundle(source: Part, path: FieldPath) -> Iterator[FieldError]:
@@ -294,6 +296,10 @@ def _fibre_channel(source: Part, path: FieldPath) -> Iterator[FieldError]:
 
 def _azure_disk(source: Part, path: FieldPath) -> Iterator[FieldError]:
     yield from _required(source, path, "diskName", "diskURI")
+    for field, allowed in _AZURE_DISKS.items():
+        value = source.get(field)
+        if value is not None and value not in allowed:
+            yield not_supported(path / field, value, allowed)
     address = text(source, "diskURI")
     if source.get("kind") == "Managed":
         if not address.startswith("/subscriptions/"):
@@ -302,6 +308,10 @@ def _azure_disk(source: Part, path: FieldPath) -> Iterator[FieldError]:
         yield not_supported(path / "diskURI", address, (_BLOB_DISK,))
 
 
+_AZURE_DISKS: Final = {
+    "cachingMode": ("None", "ReadOnly", "ReadWrite"),
+    "kind": ("Dedicated", "Managed", "Shared"),
+}
 _BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 

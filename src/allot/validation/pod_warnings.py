@@ -11,6 +11,7 @@ from allot.api.raw import RawObject
 from allot.validation.fields import FieldPath
 from allot.validation.parts import Part, part, parts
 from allot.validation.profile_annotations import APP_ARMOR, SECCOMP, SECCOMP_OF_POD
+from allot.validation.volume_paths import overlap_warnings
 
 MAX_DUPLICATE_PORTS: Final = 100
 """Further ones are left out, as answers have fewer warnings."""
@@ -180,6 +181,7 @@ def _volumes(spec: Part, path: FieldPath) -> Iterator[str]:
             if volume.get(name) is not None:
                 shown = "storageOS" if name == "storageos" else name
                 yield f"{place / shown}: {note}"
+        yield from overlap_warnings(volume)
         claim = part(part(volume, "ephemeral"), "volumeClaimTemplate")
         where = place / "ephemeral" / "volumeClaimTemplate" / "spec"
         yield from claim_warnings(part(claim, "spec"), where)

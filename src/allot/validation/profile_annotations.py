@@ -28,6 +28,8 @@ def validate_profile_annotations(
     annotations: Mapping[str, Any], spec: Part, path: FieldPath
 ) -> Iterator[FieldError]:
     """Of a pod or a template with `spec` at `path`."""
+    if not annotations:
+        return
     whole = part(spec, "securityContext")
     if SECCOMP_OF_POD in annotations:
         place, value = path / "securityContext" / "seccompProfile", annotations[SECCOMP_OF_POD]

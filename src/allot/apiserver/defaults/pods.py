@@ -249,8 +249,16 @@ SOURCE_DEFAULTS: Final[dict[str, Data]] = {
 def source_defaults(owner: Data) -> Data:
     """The fields of whatever volume source is in `owner`."""
     for name in owner.keys() & SOURCE_DEFAULTS.keys():
-        owner = change(owner, name, lambda source, name=name: fill(source, **SOURCE_DEFAULTS[name]))  # type: ignore[misc]
+        owner = change(
+            owner, name, lambda source, name=name: _filled(source, SOURCE_DEFAULTS[name])
+        )  # type: ignore[misc]
     return change(owner, "hostPath", _host_path_defaults)
+
+
+def _filled(source: Data, defaults: Data) -> Data:
+    """An empty string stays where it is not the same as none, and is refused."""
+    missing = {name: value for name, value in defaults.items() if source.get(name) is None}
+    return source | missing if missing else source
 
 
 def _host_path_defaults(source: Data) -> Data:

@@ -19,6 +19,9 @@ class RuleSet(StrEnum):
     V1_38 = "v1.38"
 
 
+NO_KEP: Final = 0
+
+
 class Rule(NamedTuple):
     """One difference. `summary`: what allot does instead of v1.38, in one sentence."""
 
@@ -74,6 +77,9 @@ ALL_SUMMARY_ERRORS: Final = "AllSummaryErrors"
 
 # KEP-555, server-side apply
 BAD_CONFIGURATION_IS_BAD_REQUEST: Final = "BadConfigurationIsBadRequest"
+
+# The API server, whatever the feature
+MISTAKES_ARE_UNPROCESSABLE: Final = "MistakesAreUnprocessable"
 
 RULES: Final[Mapping[str, Rule]] = {
     rule.name: rule
@@ -248,6 +254,11 @@ RULES: Final[Mapping[str, Rule]] = {
             BAD_CONFIGURATION_IS_BAD_REQUEST,
             555,
             "an applied configuration that does not fit the schema is answered with 400, not with 500",
+        ),
+        Rule(
+            MISTAKES_ARE_UNPROCESSABLE,
+            NO_KEP,
+            "other mistakes of clients that are answered with 500 are answered with 422",
         ),
     )
 }

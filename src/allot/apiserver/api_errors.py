@@ -290,12 +290,22 @@ def internal(message: str) -> ApiError:
     )
 
 
+UNPROCESSABLE: Final = 422
+
+
 def unclassified(message: str) -> ApiError:
     """A mistake of the client that Kubernetes answers as one of its own: with 500, and without a reason.
 
     Clients show the same text for both.
     """
-    return ApiError(422, "", message)
+    return ApiError(UNPROCESSABLE, "", message)
+
+
+def as_server_error(error: ApiError) -> ApiError:
+    """An unclassified mistake with the code that Kubernetes gives it; other errors as they are."""
+    if error.code == UNPROCESSABLE and not error.reason:
+        error.code = 500
+    return error
 
 
 def unavailable(message: str) -> ApiError:

@@ -201,6 +201,7 @@ class ApiServer:
             FlowControl(flow_limits, self.metrics),
             served,
             self.caches,
+            gates,
             transfer_limits,
             auditor,
         )

@@ -14,7 +14,7 @@ from typing import Final
 
 from allot.api.base import replace
 from allot.apiserver import api_errors
-from allot.apiserver.api_errors import ApiError
+from allot.apiserver.api_errors import ApiError, as_server_error
 from allot.apiserver.audit.auditor import Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
@@ -59,6 +59,8 @@ from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.storage_errors import api_error_for
 from allot.client.component_users import ComponentUser
+from allot.features import FeatureGates
+from allot.rules import MISTAKES_ARE_UNPROCESSABLE
 from allot.storage.interface import StorageError
 
 log = logging.getLogger(__name__)
@@ -82,6 +84,7 @@ class App:
         flow: FlowControl,
         served: ServedResources,
         caches: Caches,
+        gates: FeatureGates,
         transfer_limits: TransferLimits = _TRANSFER_LIMITS,
         auditor: Auditor | None = None,
     ) -> None:
@@ -93,6 +96,7 @@ class App:
         self._flow = flow
         self._router = Router(served)
         self._caches = caches
+        self._keeps_codes = MISTAKES_ARE_UNPROCESSABLE in gates
         self._transfer_limits = transfer_limits
         self._auditor = auditor
         self._watchers: set[Watcher | LogFollower] = set()
@@ -193,7 +197,7 @@ class App:
         except ApiError as error:
             if call.audited is not None and call.audited.attributes is None:
                 self._describe(call.audited, exchange)
-            return _shown(error, exchange)
+            return _shown(error if self._keeps_codes else as_server_error(error), exchange)
         except ClientGoneError:
             raise
         except Exception:

@@ -111,16 +111,19 @@ def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
 def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
     """The metadata of a new pod, and its claims."""
     yield from validate_pod(parts_of(pod))
-    yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
+    if pod.metadata.annotations:
+        yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
 
 
 def validate_after_spec(pod: Pod) -> Iterator[FieldError]:
     """What a new pod may not have, and profiles in annotations that contradict its fields."""
     path, spec = FieldPath("spec"), pod.get("spec", default={})
-    yield from validate_token_volumes(spec, path / "volumes")
+    if spec.get("volumes"):
+        yield from validate_token_volumes(spec, path / "volumes")
     if spec.get("ephemeralContainers"):
         yield forbidden(path / "ephemeralContainers", "cannot be set on create")
-    yield from validate_profile_annotations(pod.metadata.annotations, spec, path)
+    if pod.metadata.annotations:
+        yield from validate_profile_annotations(pod.metadata.annotations, spec, path)
 
 
 def quality_of_service(pod: Pod) -> str:

@@ -76,15 +76,15 @@ class WritePipeline:
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
-        if new.metadata.resource_version:
-            return Refused(
-                400, "BadRequest", "resourceVersion should not be set on objects to be created"
-            )
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
         early = len(request.warnings or ())
         errors = strategy.validate_create(prepared, request)
-        return self._validated(prepared, errors, request, strategy.warnings, early)
+        outcome = self._validated(prepared, errors, request, strategy.warnings, early)
+        has_version = _is_version(new.metadata.resource_version)
+        if has_version and not request.dry_run and isinstance(outcome, Accepted):
+            return Refused(422, "", VERSION_OF_NEW)
+        return outcome
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
@@ -142,6 +142,28 @@ class WritePipeline:
         return self._strategy.with_metadata(new, metadata)
 
 
+VERSION_OF_NEW: Final = "resourceVersion should not be set on objects to be created"
+
+
+_MAX_VERSION: Final = 2**64 - 1
+_MAX_DIGITS: Final = 20
+
+
+def _version_problem(text: str) -> str:
+    """Why it is no version of an object; empty if it is one."""
+    if not (text.isascii() and text.isdecimal()):
+        return "invalid syntax"
+    digits = text.lstrip("0")
+    if len(digits) > _MAX_DIGITS or int(digits or "0") > _MAX_VERSION:
+        return "value out of range"
+    return ""
+
+
+def _is_version(text: str) -> bool:
+    """Whether it is the version of an object: 0 and what is no number are none."""
+    return bool(text.strip("0")) and not _version_problem(text)
+
+
 def _without_version() -> Outcome:
     path = FieldPath("metadata") / "resourceVersion"
     return Rejected([invalid(path, 0, "must be specified for an update")], by_resource=True)
@@ -161,6 +183,7 @@ def metadata_for_create(
         name=generated_name(metadata, request.new_name_suffix),
         namespace=(metadata.namespace or request.namespace) if namespaced else "",
         uid="",
+        resource_version="",
         creation_timestamp=None,
         deletion_timestamp=None,
         deletion_grace_period_seconds=None,
@@ -173,8 +196,8 @@ def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
         return Refused(409, "Conflict", "UID precondition failed")
     version = new.resource_version
     if version and version != old.resource_version:
-        if not (version.isascii() and version.isdecimal()):
-            return Refused(422, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        if problem := _version_problem(version):
+            return Refused(422, "", f'strconv.ParseUint: parsing "{version}": {problem}')
         return Refused(
             409,
             "Conflict",

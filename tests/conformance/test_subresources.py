@@ -16,7 +16,13 @@ import pytest
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
-from tests.conformance import pod_field_steps, pod_steps, subresource_steps, template_steps
+from tests.conformance import (
+    empty_value_steps,
+    pod_field_steps,
+    pod_steps,
+    subresource_steps,
+    template_steps,
+)
 from tests.conformance.test_wire import ask
 from tests.conformance.wire_steps import Names, Seen, Step
 
@@ -30,6 +36,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(pod_steps.all_steps, "pods", id="pods"),
         pytest.param(pod_field_steps.all_steps, "pod-fields", id="pod-fields"),
         pytest.param(template_steps.all_steps, "templates", id="templates"),
+        pytest.param(empty_value_steps.all_steps, "empty-values", id="empty-values"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

@@ -75,7 +75,7 @@ _MOST_ISSUES = 100
 def _display(source: Source, issue: Issue) -> str:
     text = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
     line = source.line(issue.line)
-    if line is None:
+    if line is None or not source.text:
         return text
     dots = "".join("．" if wide else "." for wide in map(_is_wide, line[: issue.column]))
     caret = "＾" if _is_wide(line[issue.column : issue.column + 1]) else "^"

@@ -35,8 +35,6 @@ def validate_binding_conditions(
     if one_kind_is_enough:
         return
     if conditions and not failures:
-        yield invalid(path / _FAILURES, failures, f"{_FAILURES} are required to use {_CONDITIONS}")
+        yield invalid(path / _FAILURES, None, f"{_FAILURES} are required to use {_CONDITIONS}")
     if failures and not conditions:
-        yield invalid(
-            path / _CONDITIONS, conditions, f"{_CONDITIONS} are required to use {_FAILURES}"
-        )
+        yield invalid(path / _CONDITIONS, None, f"{_CONDITIONS} are required to use {_FAILURES}")

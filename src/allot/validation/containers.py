@@ -78,7 +78,7 @@ def validate_containers(spec: Part, path: FieldPath) -> Iterator[FieldError]:
     for index, container in enumerate(parts(spec, "initContainers")):
         one = path / "initContainers" @ index
         yield from _validate_common(container, pod, one)
-        yield from _validate_new_name(container, names, one)
+        yield from _validate_new_name(container, names, one, is_init=True)
         yield from validate_restarts(container, one, is_init=True)
         if container.get("restartPolicy") == "Always":
             yield from validate_probes(container, pod.grace_seconds, one)
@@ -102,12 +102,15 @@ def _validate_image(container: Part, path: FieldPath) -> Iterator[FieldError]:
         yield invalid(path / "image", image, PADDED)
 
 
-def _validate_new_name(container: Part, names: set[str], path: FieldPath) -> Iterator[FieldError]:
+def _validate_new_name(
+    container: Part, names: set[str], path: FieldPath, *, is_init: bool = False
+) -> Iterator[FieldError]:
     """Adds the name to `names`."""
     name = text(container, "name")
     if name in names:
         yield duplicate(path / "name", name)
-    names.add(name)
+    if name or not is_init:
+        names.add(name)
 
 
 def _validate_ephemeral(

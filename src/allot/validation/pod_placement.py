@@ -187,7 +187,7 @@ def _validate_constraint(constraint: Part, path: FieldPath) -> Iterator[FieldErr
     if domains is not None:
         if domains <= 0:
             yield invalid(path / "minDomains", domains, GREATER_THAN_ZERO)
-        if unsatisfiable == "ScheduleAnyway":
+        if unsatisfiable != "DoNotSchedule":
             yield invalid(
                 path / "minDomains",
                 domains,
@@ -206,6 +206,7 @@ def _validate_label_keys(owner: Part, field: str, path: FieldPath) -> Iterator[F
     keys = texts(owner, field)
     if keys and owner.get("labelSelector") is None:
         yield forbidden(path / field, "must not be specified when labelSelector is not set")
+        return
     for index, key in enumerate(keys):
         for problem in label_key_problems(key):
             yield invalid(path / field @ index, key, problem)

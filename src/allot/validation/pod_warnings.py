@@ -164,14 +164,16 @@ def _host_aliases(spec: Part, path: FieldPath) -> Iterator[str]:
 
 
 def _pull_secrets(spec: Part, path: FieldPath) -> Iterator[str]:
+    names = [secret.get("name") or "" for secret in parts(spec, "imagePullSecrets")]
+    places = [path / "imagePullSecrets" @ index / "name" for index in range(len(names))]
     seen: set[str] = set()
-    for index, secret in enumerate(parts(spec, "imagePullSecrets")):
-        name, place = secret.get("name") or "", path / "imagePullSecrets" @ index / "name"
-        if not name:
-            yield f'{place}: invalid empty name ""'
-        elif name in seen:
+    for name, place in zip(names, places, strict=True):
+        if name in seen:
             yield f'{place}: duplicate name "{name}"'
         seen.add(name)
+    for name, place in zip(names, places, strict=True):
+        if not name:
+            yield f'{place}: invalid empty name ""'
 
 
 def _volumes(spec: Part, path: FieldPath) -> Iterator[str]:

@@ -77,5 +77,6 @@ def _validate_claim_metadata(metadata: ObjectMeta, path: FieldPath) -> Iterator[
     yield from validate_labels(metadata.labels, path / "labels")
     yield from validate_annotations(metadata.annotations, path / "annotations")
     for field, shown in _NOT_FOR_TEMPLATES.items():
-        if getattr(metadata, field):
+        value = getattr(metadata, field)
+        if value or (field == "deletion_grace_period_seconds" and value is not None):
             yield forbidden(path / shown, "cannot be set")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from allot import features
 from allot.api.slices import CounterSet, Device, DeviceAttribute, ResourceSlice, ResourceSliceSpec
 from allot.rules import ONE_KIND_OF_BINDING_CONDITIONS
@@ -24,6 +26,7 @@ from allot.validation.fields import (
     required,
     too_many,
 )
+from allot.validation.internal_types import internal_value
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.metadata import IMMUTABLE, validate_metadata, validate_metadata_update
 from allot.validation.names import (
@@ -118,9 +121,11 @@ def _validate_nodes(spec: ResourceSliceSpec) -> Iterator[FieldError]:
         yield from validate_node_selector(spec.node_selector, path)
         terms = spec.node_selector.node_selector_terms
         if len(terms) != 1:  # so that selectors of several slices can be merged
-            yield invalid(
-                path / "nodeSelectorTerms", terms, "must have exactly one node selector term"
-            )
+            shown = [
+                internal_value(msgspec.to_builtins(term), "NodeSelectorTerm") for term in terms
+            ]
+            rule = "must have exactly one node selector term"
+            yield invalid(path / "nodeSelectorTerms", shown or None, rule)
     for name, value in (
         ("allNodes", spec.all_nodes),
         ("perDeviceNodeSelection", spec.per_device_node_selection),

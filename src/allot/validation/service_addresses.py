@@ -46,7 +46,7 @@ def _validate_cluster_addresses(spec: Mapping[str, Any]) -> Iterator[FieldError]
                 yield invalid(path @ index, HEADLESS, rule)
             continue
         parsed = parse_address(str(address))
-        if address and parsed is None:
+        if (address or addresses) and parsed is None:
             yield invalid(path @ index, address, NOT_AN_ADDRESS)
         elif isinstance(parsed, IPv6Address):
             rule = "IPv6 is not configured on this cluster"
@@ -64,7 +64,7 @@ def _validate_families(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     for index, family in enumerate(families):
         if family not in _FAMILIES:
             yield not_supported(path @ index, family, _FAMILIES)
-        elif family in families[:index]:
+        if family in families[:index]:
             yield duplicate(path @ index, family)
         elif family == "IPv6" and not is_headless:
             yield invalid(path @ index, family, "not configured on this cluster")

@@ -18,13 +18,14 @@ _ONLY_LOAD_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 def validate_traffic(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     type_ = spec.get("type")
     yield from _validate_policies(spec)
-    if type_ == "LoadBalancer":
-        for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-            if parse_network(str(text).strip()) is None:
-                yield invalid(SPEC / "LoadBalancerSourceRanges" @ index, text, NOT_A_CIDR)
-        return
-    if spec.get("loadBalancerSourceRanges"):
+    ranges = spec.get("loadBalancerSourceRanges") or ()
+    if ranges and type_ != "LoadBalancer":
         yield forbidden(SPEC / "LoadBalancerSourceRanges", _ONLY_LOAD_BALANCERS)
+    for index, text in enumerate(ranges):
+        if parse_network(str(text).strip()) is None:
+            yield invalid(SPEC / "LoadBalancerSourceRanges" @ index, text, NOT_A_CIDR)
+    if type_ == "LoadBalancer":
+        return
     for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
         if spec.get(name) is not None:
             yield forbidden(SPEC / name, _ONLY_LOAD_BALANCERS)

@@ -16,7 +16,7 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.metadata import validate_labels
-from allot.validation.names import validate_label, validate_subdomain
+from allot.validation.names import validate_label, validate_label_key, validate_subdomain
 from allot.validation.networking import PORT_RANGE, validate_port_name
 from allot.validation.parts import parts
 from allot.validation.service_addresses import SPEC, validate_addresses
@@ -55,13 +55,8 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
     elif not ports and spec.get("clusterIP") != "None":
         yield required(SPEC / "ports")
     names: set[str] = set()
-    known: set[tuple[str, int]] = set()
     for index, port in enumerate(ports):
         path = SPEC / "ports" @ index
-        number, protocol = port.get("port") or 0, port.get("protocol") or ""
-        if (protocol, number) in known:
-            yield duplicate(path, _shown_port(protocol, number))
-        known.add((protocol, number))
         name = port.get("name") or ""
         if not name and len(ports) > 1:
             yield required(path / "name")
@@ -78,8 +73,16 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
         elif protocol not in PROTOCOLS:
             yield not_supported(path / "protocol", protocol, PROTOCOLS)
         yield from _validate_target_port(port.get("targetPort"), path / "targetPort")
+        if port.get("appProtocol") is not None:
+            yield from validate_label_key(port["appProtocol"], path / "appProtocol")
         if type_ == "ClusterIP" and port.get("nodePort"):
             yield forbidden(path / "nodePort", "may not be used when `type` is 'ClusterIP'")
+    known: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        number, protocol = port.get("port") or 0, port.get("protocol") or ""
+        if (protocol, number) in known:
+            yield duplicate(SPEC / "ports" @ index, _shown_port(protocol, number))
+        known.add((protocol, number))
     yield from validate_labels(spec.get("selector") or {}, SPEC / "selector")
     yield from validate_affinity(spec)
     yield from validate_addresses(spec)

@@ -19,7 +19,7 @@ from allot.validation.fields import (
 )
 from allot.validation.label_selector import validate_label_selector
 from allot.validation.metadata import IMMUTABLE
-from allot.validation.parts import as_part
+from allot.validation.parts import as_part, parts
 from allot.validation.pod_templates import validate_lasting_template, validate_template
 from allot.validation.rollouts import validate_number_or_percentage, validate_rollout
 
@@ -35,6 +35,12 @@ _CALLED: Final = {
     "StatefulSet": "statefulset",
     "DaemonSet": "daemonset",
 }
+_NO_SELECTOR: Final = {
+    "Deployment": "invalid label selector",
+    "ReplicaSet": "invalid label selector",
+    "StatefulSet": "",
+}
+"""What is said about a selector that selects nothing because it is wrong; their templates are not looked at then."""
 _COUNTS: Final = (
     "replicas",
     "minReadySeconds",
@@ -55,22 +61,42 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
     """Deployments, replica sets, stateful sets and daemon sets."""
     spec = as_part(workload.get("spec"))
     yield from _validate_counts(spec, SPEC)
-    selector = spec.get("selector")
-    if selector is None:
-        yield required(SELECTOR)
-    else:
-        yield from validate_label_selector(selector, SELECTOR)
-        if is_empty_selector(selector):
-            yield invalid(
-                SELECTOR, selector, f"empty selector is invalid for {_CALLED[workload.kind]}"
-            )
-        else:
-            labels = _template_labels(spec)
-            if not selects_labels(selector, labels):
-                yield invalid(TEMPLATE / "metadata" / "labels", labels, DOES_NOT_MATCH)
+    yield from _validate_selector(workload.kind, spec)
     owner = "ReplicaSet" if workload.kind == "Deployment" else workload.kind
-    yield from validate_lasting_template(as_part(spec.get("template")), TEMPLATE, owner)
+    if not (workload.kind in _NO_SELECTOR and _is_wrong(spec.get("selector"))):
+        yield from validate_lasting_template(as_part(spec.get("template")), TEMPLATE, owner)
     yield from validate_rollout(workload.kind, spec, SPEC)
+
+
+def _validate_selector(kind: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    """The selector, and whether it selects the pods of the template."""
+    selector, labels = spec.get("selector"), _template_labels(spec)
+    if selector is None:
+        if kind != "DaemonSet":
+            yield required(SELECTOR)
+        yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
+        return
+    problems = list(validate_label_selector(selector, SELECTOR))
+    yield from problems
+    if is_empty_selector(selector):
+        yield invalid(SELECTOR, selector, f"empty selector is invalid for {_CALLED[kind]}")
+    elif problems:
+        if kind in _NO_SELECTOR:
+            yield invalid(SELECTOR, _shown_selector(selector), _NO_SELECTOR[kind])
+    elif not selects_labels(selector, labels):
+        yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
+
+
+def _is_wrong(selector: Any) -> bool:
+    return bool(selector) and any(validate_label_selector(selector, SELECTOR))
+
+
+def _shown_selector(selector: Mapping[str, Any]) -> dict[str, Any]:
+    """With the fields that Kubernetes always writes."""
+    expressions = [
+        {"key": "", "operator": "", **each} for each in parts(selector, "matchExpressions")
+    ]
+    return dict(selector) | ({"matchExpressions": expressions} if expressions else {})
 
 
 def validate_workload_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
@@ -167,6 +193,8 @@ _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 
 def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     spec = as_part(cron_job.get("spec"))
+    job = as_part(as_part(spec.get("jobTemplate")).get("spec"))
+    yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
     schedule = spec.get("schedule") or ""
     if not schedule:
         yield required(SPEC / "schedule")
@@ -185,8 +213,6 @@ def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
     if policy not in _CONCURRENCY:
         yield not_supported(SPEC / "concurrencyPolicy", policy or "", _CONCURRENCY)
     yield from _validate_counts(spec, SPEC)
-    job = as_part(as_part(spec.get("jobTemplate")).get("spec"))
-    yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
     path = SPEC / "jobTemplate" / "spec"
     if job.get("manualSelector"):
         yield not_supported(path / "manualSelector", True, ("nil", "false"), is_ordered=True)

@@ -135,7 +135,7 @@ def nested(opening: bytes, closing: bytes, levels: int) -> bytes:
         pytest.param(
             b'{"metadata":{"name":"x","namespace":"o"}}', 400, "namespace", id="elsewhere"
         ),
-        pytest.param(b'{"metadata":{"name":"x","resourceVersion":"1"}}', 400, "Version", id="rv"),
+        pytest.param(b'{"metadata":{"name":"x","resourceVersion":"1"}}', 422, "Version", id="rv"),
         pytest.param(b'{"metadata":{"name":"x","labels":{"a b":"c"}}}', 422, "labels", id="label"),
         pytest.param(
             b'{"metadata":{"name":"x"},"data":{"a":"%b"}}' % (b"x" * 4_000_000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from allot.apiserver.defaults.filling import (
@@ -60,7 +61,8 @@ def pod_spec_defaults(spec: Data) -> Data:
         schedulerName="default-scheduler",
         securityContext={},
     )
-    spec = without(spec, "schedulingGroup")  # needs a feature gate of Kubernetes that is off
+    for name in ("schedulingGroup", "evictionResponders"):
+        spec = without(spec, name)  # needs a feature gate of Kubernetes that is off
     for name in CONTAINER_LISTS:
         spec = change_each(spec, name, _container_defaults)
     return change_each(spec, "volumes", _volume_defaults)
@@ -249,13 +251,11 @@ SOURCE_DEFAULTS: Final[dict[str, Data]] = {
 def source_defaults(owner: Data) -> Data:
     """The fields of whatever volume source is in `owner`."""
     for name in owner.keys() & SOURCE_DEFAULTS.keys():
-        owner = change(
-            owner, name, lambda source, name=name: _filled(source, SOURCE_DEFAULTS[name])
-        )  # type: ignore[misc]
+        owner = change(owner, name, partial(_filled, SOURCE_DEFAULTS[name]))
     return change(owner, "hostPath", _host_path_defaults)
 
 
-def _filled(source: Data, defaults: Data) -> Data:
+def _filled(defaults: Data, source: Data) -> Data:
     """An empty string stays where it is not the same as none, and is refused."""
     missing = {name: value for name, value in defaults.items() if source.get(name) is None}
     return source | missing if missing else source

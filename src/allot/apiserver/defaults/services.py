@@ -9,11 +9,11 @@ from zlib import crc32
 
 from allot.apiserver.defaults.filling import (
     Data,
-    change,
     change_each,
     fill,
     is_missing,
     items,
+    make,
     part,
     without,
 )
@@ -27,7 +27,7 @@ _WITH_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
 def service_defaults(service: Data) -> Data:
-    return change(service, "spec", _spec_defaults)
+    return make(service, "spec", _spec_defaults)
 
 
 def _spec_defaults(spec: Data) -> Data:
@@ -37,8 +37,8 @@ def _spec_defaults(spec: Data) -> Data:
     elif spec["sessionAffinity"] == "ClientIP":
         spec = _with_affinity_timeout(spec)
     spec = change_each(spec, "ports", _port_defaults)
-    if spec["type"] in _WITH_IP:
-        spec = fill(spec, internalTrafficPolicy="Cluster")
+    if spec["type"] in _WITH_IP and spec.get("internalTrafficPolicy") is None:
+        spec = spec | {"internalTrafficPolicy": "Cluster"}
     if spec["type"] in _WITH_PORTS or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
         spec = fill(spec, externalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":

@@ -8,7 +8,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, change, change_at, fill
+from allot.apiserver.defaults.filling import Data, change_at, fill, make
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
@@ -36,7 +36,7 @@ from allot.validation.pod_warnings import template_warnings
 
 def cron_job_defaults(cron_job: Data) -> Data:
     """The jobs it makes get their own defaults when they are made."""
-    cron_job = change(
+    cron_job = make(
         cron_job,
         "spec",
         lambda spec: fill(

@@ -7,7 +7,7 @@ from typing import Final
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, change, fill, make
+from allot.apiserver.defaults.filling import Data, fill, make
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import HISTORY, rolling_update, with_counters
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
@@ -30,7 +30,7 @@ from allot.validation.pod_warnings import template_warnings
 
 
 def daemon_set_defaults(daemon_set: Data) -> Data:
-    daemon_set = change(daemon_set, "spec", _daemon_set_spec_defaults)
+    daemon_set = make(daemon_set, "spec", _daemon_set_spec_defaults)
     return with_counters(daemon_set, _COUNTERS)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, change, fill, make
+from allot.apiserver.defaults.filling import Data, fill, make
 from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import HISTORY, rolling_update
 from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
@@ -33,7 +33,7 @@ from allot.validation.pod_warnings import template_warnings
 
 
 def deployment_defaults(deployment: Data) -> Data:
-    return change(deployment, "spec", _deployment_spec_defaults)
+    return make(deployment, "spec", _deployment_spec_defaults)
 
 
 def _deployment_spec_defaults(spec: Data) -> Data:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import Data, always_written, change_each, make
+from allot.apiserver.defaults.filling import Data, always_written, change_each, make, without
 from allot.apiserver.defaults.pods import with_addresses
 from allot.apiserver.kinds.definition import NODE_PROXY, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
@@ -33,11 +33,9 @@ def node_defaults(node: Data) -> Data:
 
 
 def _node_spec_defaults(spec: Data) -> Data:
-    """Dynamic kubelet configuration is no longer part of Kubernetes."""
+    """Dynamic kubelet configuration is no longer part of Kubernetes; policies of preemption are not yet."""
     spec = with_addresses(spec, "podCIDR", "podCIDRs", key="")
-    if "configSource" not in spec:
-        return spec
-    return {name: value for name, value in spec.items() if name != "configSource"}
+    return without(without(spec, "configSource"), "podPreemptionPolicy")
 
 
 def _node_status_defaults(status: Data) -> Data:

@@ -19,7 +19,7 @@ from allot.validation.pod_warnings import template_warnings
 
 
 def stateful_set_defaults(stateful_set: Data) -> Data:
-    stateful_set = change(stateful_set, "spec", _stateful_set_spec_defaults)
+    stateful_set = make(stateful_set, "spec", _stateful_set_spec_defaults)
     return with_counters(stateful_set, _COUNTERS)
 
 

@@ -9,6 +9,7 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -76,6 +77,7 @@ class WritePipeline:
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
+        new = self._with_distinct_owners(new, request)
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
         early = len(request.warnings or ())
@@ -88,6 +90,8 @@ class WritePipeline:
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
+        new = self._without_zero_version(new)
+        new = self._with_distinct_owners(new, request)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
@@ -99,6 +103,7 @@ class WritePipeline:
         """A write to the status of a kind that has one."""
         strategy = self._strategy
         assert isinstance(strategy, StatusStrategy)
+        new = self._without_zero_version(new)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
@@ -122,6 +127,27 @@ class WritePipeline:
             return Rejected(listed, warnings=given)
         return Accepted(prepared, [*given[:early], *warnings_about(prepared), *given[early:]])
 
+    def _without_zero_version(self, new: Any) -> Any:
+        """The object; version 0 is the same as none."""
+        version = new.metadata.resource_version
+        if not version or version.strip("0"):
+            return new
+        return self._strategy.with_metadata(new, replace(new.metadata, resource_version=""))
+
+    def _with_distinct_owners(self, new: Any, request: WriteRequest) -> Any:
+        """The object without owners that it names twice, which is warned about."""
+        owners = new.metadata.owner_references
+        if len(owners) < 2:
+            return new
+        counts = Counter(owners)
+        if len(counts) == len(owners):
+            return new
+        if request.warnings is not None:
+            again = (owner.uid for owner, count in counts.items() if count > 1)
+            request.warnings.append(f"{SAME_OWNERS}{', '.join(dict.fromkeys(again))}")
+        metadata = replace(new.metadata, owner_references=tuple(counts))
+        return self._strategy.with_metadata(new, metadata)
+
     def _unmet_precondition(
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
     ) -> Outcome | None:
@@ -142,6 +168,10 @@ class WritePipeline:
         return self._strategy.with_metadata(new, metadata)
 
 
+SAME_OWNERS: Final = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
 VERSION_OF_NEW: Final = "resourceVersion should not be set on objects to be created"
 
 

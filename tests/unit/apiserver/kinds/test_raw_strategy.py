@@ -234,6 +234,7 @@ def test_names(kind: str, name: str, allowed: bool) -> None:
             [
                 "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
                 "spec.selector: Required value",
+                'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`',
             ],
             id="no-selector",
         ),

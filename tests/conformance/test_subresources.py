@@ -18,6 +18,7 @@ from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
 from tests.conformance import (
     empty_value_steps,
+    patch_steps,
     pod_field_steps,
     pod_steps,
     subresource_steps,
@@ -37,6 +38,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(pod_field_steps.all_steps, "pod-fields", id="pod-fields"),
         pytest.param(template_steps.all_steps, "templates", id="templates"),
         pytest.param(empty_value_steps.all_steps, "empty-values", id="empty-values"),
+        pytest.param(patch_steps.all_steps, "patches", id="patches"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

@@ -91,7 +91,7 @@ class Patch:
                     patched = strategic_merge_patch(document, self._body, self._schema)
         except PatchError as error:
             message = error.message if LOCATED_ERRORS in self._gates else error.short_message
-            details = Details() if error.code == UNFIT else None
+            details = Details() if error.code == UNFIT and error.reason else None
             raise ApiError(error.code, error.reason, message, details) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")

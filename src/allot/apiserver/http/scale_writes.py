@@ -85,7 +85,7 @@ class ScaleWrites(NamedTuple):
         except BodyError as error:
             raise error.api_error() from None
         except PatchError as error:
-            details = Details() if error.code == UNFIT else None
+            details = Details() if error.code == UNFIT and error.reason else None
             raise ApiError(error.code, error.reason, error.short_message, details) from None
         if not isinstance(patched, dict):
             raise bad_request("the patched document is not an object")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, NamedTuple
 
-from allot.apiserver.registry.patches.documents import identity, kind_of, plain
-from allot.apiserver.registry.patches.errors import PatchError
+from allot.apiserver.registry.patches.documents import identity, plain
+from allot.apiserver.registry.patches.errors import PatchError, shown_value
 
 DIRECTIVE: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"
@@ -41,8 +41,9 @@ class ListRule(NamedTuple):
         """`PatchError` for an item without the key."""
         found = self.identity(item)
         if found is None:
-            raise PatchError.unfit(
-                f"{kind_of(item)} in a list does not contain declared merge key: {self.merge_key}"
+            shown = shown_value(plain(item))
+            raise PatchError.unclassified(
+                f"map: {shown} does not contain declared merge key: {self.merge_key}"
             )
         return found
 
@@ -67,20 +68,21 @@ def merged_items(
     kept: list[dict[str, Any]] = []
     deleted: set[Hashable] = set()
     is_replaced = False
+    if not all(isinstance(change, dict) for change in changes):
+        shown = f"[{shown_value(list(map(plain, live)))} {shown_value(changes)}]"
+        raise PatchError.unclassified(f"list element types are not identical: {shown}")
     for change in changes:
-        if not isinstance(change, dict):
-            raise PatchError.unfit(
-                f"{kind_of(change)} in a list does not contain declared merge key: {rule.merge_key}"
-            )
         match change.get(DIRECTIVE):
-            case None | "merge":
+            case None if DIRECTIVE not in change:
                 kept.append(change)
+            case "merge":
+                raise PatchError.unclassified("merging lists cannot yet be specified in the patch")
             case "delete":
                 deleted.add(rule.required_identity(change))
             case "replace":
                 is_replaced = True
             case other:
-                raise PatchError.malformed(f"unknown patch type: {other}")
+                raise PatchError.wrong_directive(other, change)
     if is_replaced:
         live = []
     items = [item for item in live if rule.identity(item) not in deleted]

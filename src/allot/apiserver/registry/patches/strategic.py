@@ -2,7 +2,7 @@
 
 Directives are fields whose names start with a dollar sign:
 
-    $patch: merge | replace | delete       what happens to this object, or list item
+    $patch: replace | delete               what happens to this object, or list item
     $retainKeys: [a, b]                    all other fields of this object are removed
     $deleteFromPrimitiveList/F: [x, y]     these are removed from the list F of strings or numbers
     $setElementOrder/F: [{name: a}, ...]   how the list F is sorted afterwards
@@ -22,7 +22,7 @@ from allot.apiserver.registry.patches.documents import (
     not_a_map,
     plain,
 )
-from allot.apiserver.registry.patches.errors import PatchError
+from allot.apiserver.registry.patches.errors import PatchError, shown_value
 from allot.apiserver.registry.patches.keyed_lists import (
     DELETE_FROM,
     DIRECTIVE,
@@ -79,7 +79,7 @@ class _Object:
     def _directed(self, changes: dict[str, Any]) -> dict[str, Any]:
         """The same for changes that may have directives."""
         match changes.get(DIRECTIVE):
-            case None | "merge":
+            case None if DIRECTIVE not in changes:
                 pass
             case "replace":
                 rest = {name: value for name, value in changes.items() if name != DIRECTIVE}
@@ -87,7 +87,7 @@ class _Object:
             case "delete":
                 return {}
             case other:
-                raise PatchError.malformed(f"unknown patch type: {other}")
+                raise PatchError.wrong_directive(other, changes)
         if RETAIN_KEYS in changes:
             self._retain(changes)
         for name, value in changes.items():
@@ -104,18 +104,16 @@ class _Object:
     def _retain(self, changes: dict[str, Any]) -> None:
         keys = changes[RETAIN_KEYS]
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            raise PatchError.malformed("invalid patch format of retainKeys: it must list names")
+            raise _bad_retain_keys("it must list names")
         retained = frozenset(keys)
         for name, value in changes.items():
             if not is_directive(name) and value is not None and name not in retained:
-                raise PatchError.malformed(
-                    f'invalid patch format of retainKeys: "{name}" is set but not in the list'
-                )
+                raise _bad_retain_keys(f'"{name}" is set but not in the list')
         self._fields = {name: value for name, value in self._fields.items() if name in retained}
 
     def _delete_from(self, name: str, values: Any) -> None:
         if not isinstance(values, list):
-            raise PatchError.malformed(f'invalid patch format of primitive list "{name}"')
+            return  # as in Kubernetes
         present = plain(self._fields.get(name))
         if isinstance(present, list):
             gone = {identity(value) for value in values}
@@ -141,15 +139,20 @@ class _Object:
     def _order(self, name: str, order: Any, changes: dict[str, Any]) -> None:
         rule = _list_rule(self._field_of(name))
         if not isinstance(order, list):
-            raise PatchError.malformed(
-                f'invalid patch format of setElementOrder list "{name}": it must be a list'
+            shown = {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(order))
+            raise PatchError.unclassified(
+                f"expected a []interface {{}}, but received a {shown or 'map[string]interface {}'}"
             )
         if rule is None:
             return  # the list is replaced as a whole, in the order of the patch
-        wanted = [rule.identity(item) for item in order]
+        if rule.merge_key:
+            for index, item in enumerate(order):
+                if not isinstance(item, dict):
+                    raise PatchError.unclassified(f"value for key {index} is not a map")
+        wanted = [rule.required_identity(item) for item in order]
         changed = changes.get(name)
         if isinstance(changed, list):
-            _check_order(name, rule.identities(without_directives(changed)), wanted)
+            _check_order(without_directives(changed), order, rule)
         present = plain(self._fields.get(name))
         before = plain(self._before.get(name))
         if isinstance(present, list):
@@ -157,15 +160,20 @@ class _Object:
             self._fields[name] = in_order(present, wanted, rule.identities(live), rule)
 
 
-def _check_order(name: str, changed: list[Any], wanted: list[Any]) -> None:
+def _check_order(changed: list[Any], order: list[Any], rule: ListRule) -> None:
     """What a patch sets must be in the list that it sorts by, and in the same order."""
-    place = {key: index for index, key in enumerate(wanted)}
-    places = [place.get(key, -1) for key in changed]
+    place = {rule.identity(item): index for index, item in enumerate(order)}
+    places = [place.get(rule.identity(item), -1) for item in changed]
     if -1 in places or places != sorted(places):
-        raise PatchError.malformed(
-            f'invalid patch format of setElementOrder list "{name}": '
-            "it does not have the order of the items in the patch"
+        shown = shown_value(changed), shown_value(order)
+        raise PatchError.unclassified(
+            f"The order in patch list:\n{shown[0]}\n doesn't match $setElementOrder list:\n{shown[1]}\n"
         )
+
+
+def _bad_retain_keys(problem: str) -> PatchError:
+    short = "invalid patch format of retainKeys"
+    return PatchError(400, "BadRequest", f"{short}: {problem}", short)
 
 
 def _merged_list(target: Any, changes: list[Any], field: Field | None) -> Any:
@@ -174,7 +182,7 @@ def _merged_list(target: Any, changes: list[Any], field: Field | None) -> Any:
     if not isinstance(live, list):
         live = []
     if rule is None:
-        return without_directives(changes)
+        return changes  # what looks like a directive is a field like any other
     if not rule.merge_key:
         return merged_scalars(live, without_directives(changes), rule)
     inside = _fields_inside(field)

@@ -9,14 +9,13 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from allot.api.base import replace
-from allot.api.meta import ObjectMeta
+from allot.api.meta import ObjectMeta, OwnerReference
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.kinds.strategy import StatusStrategy
@@ -139,13 +138,17 @@ class WritePipeline:
         owners = new.metadata.owner_references
         if len(owners) < 2:
             return new
-        counts = Counter(owners)
-        if len(counts) == len(owners):
+        distinct: dict[OwnerReference, None] = {}
+        again: dict[str, None] = {}
+        for owner in owners:
+            if owner in distinct:
+                again[owner.uid] = None
+            distinct[owner] = None
+        if not again:
             return new
         if request.warnings is not None:
-            again = (owner.uid for owner, count in counts.items() if count > 1)
-            request.warnings.append(f"{SAME_OWNERS}{', '.join(dict.fromkeys(again))}")
-        metadata = replace(new.metadata, owner_references=tuple(counts))
+            request.warnings.append(f"{SAME_OWNERS}{', '.join(again)}")
+        metadata = replace(new.metadata, owner_references=tuple(distinct))
         return self._strategy.with_metadata(new, metadata)
 
     def _unmet_precondition(

@@ -69,7 +69,7 @@ UNEQUAL = (
     '"ownerReferences": []}',
     '"nodeSelectorTerms": []',
 )
-"""Answers that are known to be others: a text of net.ParseCIDR, and empty lists that typed objects do not keep."""
+"""Answers that are known to be others: an error of net.ParseCIDR, and empty lists that typed objects do not keep."""
 ZEROS: dict[str, tuple[Any, ...]] = {
     "string": ("",), "integer": (0,), "boolean": (False,), "bytes": ("",), "quantity": ("0", ""), "number": (0,),
     "int-or-string": (0, ""),

@@ -20,6 +20,7 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.formats import label_problems, subdomain_problems
+from allot.validation.lists import repeated
 from allot.validation.names import validate_label_key
 from allot.validation.parts import part, parts, text, texts
 
@@ -82,10 +83,10 @@ def validate_signing_request(request: RawObject) -> Iterator[FieldError]:
     usages = texts(spec, "usages")
     if not usages:
         yield required(SPEC / "usages")
-    for index, usage in enumerate(usages):
+    for index, (usage, is_repeated) in enumerate(zip(usages, repeated(usages), strict=True)):
         if usage not in USAGES:
             yield not_supported(SPEC / "usages" @ index, usage, USAGES)
-        if usage in usages[:index]:
+        if is_repeated:
             yield duplicate(SPEC / "usages" @ index, usage)
     signer = text(spec, "signerName")
     if signer == "kubernetes.io/legacy-unknown":

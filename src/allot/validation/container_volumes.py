@@ -33,6 +33,7 @@ def validate_mounts(container: Part, volumes: Volumes, path: FieldPath) -> Itera
     if not mounts:
         return
     devices = {text(d, "name"): text(d, "devicePath") for d in parts(container, "volumeDevices")}
+    device_paths = frozenset(devices.values())
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         one = path @ index
@@ -48,7 +49,7 @@ def validate_mounts(container: Part, volumes: Volumes, path: FieldPath) -> Itera
         seen.add(where)
         if name in devices:
             yield invalid(one / "name", name, "must not already exist in volumeDevices")
-        if where in devices.values():
+        if where in device_paths:
             yield invalid(
                 one / "mountPath", where, "must not already exist as a path in volumeDevices"
             )
@@ -113,6 +114,7 @@ def validate_devices(container: Part, volumes: Volumes, path: FieldPath) -> Iter
     if not devices:
         return
     mounts = {text(m, "name"): text(m, "mountPath") for m in parts(container, "volumeMounts")}
+    mount_paths = frozenset(mounts.values())
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(devices):
@@ -141,7 +143,7 @@ def validate_devices(container: Part, volumes: Volumes, path: FieldPath) -> Iter
             paths.add(where)
         if name in mounts:
             yield invalid(one / "name", name, "must not already exist in volumeMounts")
-        if where in mounts.values():
+        if where in mount_paths:
             yield invalid(
                 one / "devicePath", where, "must not already exist as a path in volumeMounts"
             )

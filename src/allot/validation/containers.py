@@ -29,6 +29,7 @@ from allot.validation.fields import (
 from allot.validation.names import validate_label
 from allot.validation.networking import PORT_RANGE, validate_port_name
 from allot.validation.parts import Part, part, parts, text
+from allot.validation.pod import unknown_claim
 from allot.validation.probes import MAX_PORT, PROBES, validate_probes
 from allot.validation.restart_rules import validate_restarts
 from allot.validation.security_context import validate_security_context
@@ -117,11 +118,12 @@ def _validate_ephemeral(
     spec: Part, pod: PodOfContainers, names: set[str], path: FieldPath
 ) -> Iterator[FieldError]:
     others = frozenset(names)
-    claims = sorted(text(claim, "name") for claim in parts(spec, "resourceClaims"))
+    claims = [text(claim, "name") for claim in parts(spec, "resourceClaims")]
+    known, unknown = frozenset(claims), unknown_claim(claims)
     for index, container in enumerate(parts(spec, "ephemeralContainers")):
         one = path @ index
         yield from _validate_common(container, pod, one)
-        yield from _validate_claims(container, claims, one / "resources" / "claims")
+        yield from _validate_claims(container, known, unknown, one / "resources" / "claims")
         yield from _validate_image(container, one)
         yield from _validate_new_name(container, names, one)
         target = text(container, "targetContainerName")
@@ -137,14 +139,14 @@ def _validate_ephemeral(
                     yield forbidden(one / "volumeMounts" @ number / field, NOT_FOR_EPHEMERAL)
 
 
-def _validate_claims(container: Part, known: list[str], path: FieldPath) -> Iterator[FieldError]:
+def _validate_claims(
+    container: Part, known: frozenset[str], unknown: str, path: FieldPath
+) -> Iterator[FieldError]:
     """Those of ephemeral containers, which may not use any."""
     for index, claim in enumerate(parts(part(container, "resources"), "claims")):
         name = text(claim, "name")
         if name not in known:
-            listed = ": " + ", ".join(known) if known else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{listed}"
-            yield not_found(path @ index, name, detail)
+            yield not_found(path @ index, name, unknown)
 
 
 def _validate_common(

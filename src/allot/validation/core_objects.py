@@ -17,6 +17,7 @@ from allot.validation.fields import (
     required,
 )
 from allot.validation.immutable_fields import unchanged
+from allot.validation.lists import identity, repeated
 from allot.validation.metadata import validate_labels
 from allot.validation.names import validate_label
 from allot.validation.parts import as_part
@@ -99,10 +100,11 @@ def validate_runtime_class(runtime_class: RawObject) -> Iterator[FieldError]:
     labels = as_part(runtime_class.get("scheduling", "nodeSelector"))
     yield from validate_labels(labels, scheduling / "nodeSelector")
     tolerations = runtime_class.get("scheduling", "tolerations", default=[])
-    for index, toleration in enumerate(tolerations):
+    are_repeated = repeated(map(identity, tolerations))
+    for index, (toleration, is_repeated) in enumerate(zip(tolerations, are_repeated, strict=True)):
         where = scheduling / "tolerations" @ index
         yield from validate_toleration(toleration, where)
-        if toleration in tolerations[:index]:
+        if is_repeated:
             yield duplicate(where, toleration)
 
 

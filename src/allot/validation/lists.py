@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
 
 from allot.validation.fields import FieldError, FieldPath, duplicate, too_many
 
@@ -38,3 +40,16 @@ def duplicates(
         if identity in seen:
             yield duplicate(path @ index, item if declared else identity, declared=declared)
         seen.add(identity)
+
+
+def repeated(items: Iterable[Hashable]) -> Iterator[bool]:
+    """For each item, whether it occurred before. One look-up each: lists are as long as a request may be."""
+    seen: set[Hashable] = set()
+    for item in items:
+        yield item in seen
+        seen.add(item)
+
+
+def identity(value: Any) -> bytes:
+    """The same for equal JSON values only, so that lists and objects can be looked up."""
+    return msgspec.json.encode(value, order="deterministic")

@@ -21,6 +21,7 @@ from allot.validation.fields import (
 from allot.validation.formats import label_value_problems
 from allot.validation.internal_types import internal_value
 from allot.validation.ip_addresses import NOT_A_CIDR, parse_network
+from allot.validation.lists import identity, repeated
 from allot.validation.names import validate_label_key
 from allot.validation.parts import Part, as_part, parts, text, texts
 
@@ -103,8 +104,9 @@ def _validate_amounts(amounts: Mapping[str, Any], path: FieldPath) -> Iterator[F
 
 
 def _validate_addresses(addresses: list[Part]) -> Iterator[FieldError]:
-    for index, address in enumerate(addresses):
-        if address in addresses[:index]:
+    are_repeated = repeated(map(identity, addresses))
+    for index, (address, is_repeated) in enumerate(zip(addresses, are_repeated, strict=True)):
+        if is_repeated:
             yield duplicate(STATUS / "addresses" @ index, internal_value(address, "NodeAddress"))
 
 
@@ -122,7 +124,7 @@ _is_feature: Final = re.compile("[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*").fullmatch
 
 
 def _validate_declared_features(features: tuple[str, ...]) -> Iterator[FieldError]:
-    for index, feature in enumerate(features):
+    for index, (feature, is_repeated) in enumerate(zip(features, repeated(features), strict=True)):
         path = STATUS / "declaredFeatures" @ index
         if not _is_feature(feature):
             rule = (
@@ -131,7 +133,7 @@ def _validate_declared_features(features: tuple[str, ...]) -> Iterator[FieldErro
                 "and slashes"
             )
             yield invalid(path, feature, rule)
-        if feature in features[:index]:
+        if is_repeated:
             yield duplicate(path, feature)
         elif index and feature < features[index - 1]:
             yield invalid(path, feature, "list must be sorted alphabetically")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -45,19 +45,20 @@ def validate_pod_spec(spec: PodSpec, spec_path: FieldPath = SPEC) -> Iterator[Fi
     names: set[str] = set()
     for index, claim in enumerate(spec.resource_claims):
         yield from _validate_claim(claim, names, claims_path @ index)
+    unknown = unknown_claim(names)
     for field, containers in (
         ("initContainers", spec.init_containers),
         ("containers", spec.containers),
     ):
         for index, container in enumerate(containers):
             path = spec_path / field @ index / "resources" / "claims"
-            yield from _validate_container_claims(container.resources.claims, names, path)
+            yield from _validate_container_claims(container.resources.claims, names, unknown, path)
     if spec.resources is not None and spec.resources.claims:
         yield forbidden(
             spec_path / "resources" / "claims", "claims may not be set for Resources at pod-level"
         )
         path = spec_path / "resources" / "claims"
-        yield from _validate_container_claims(spec.resources.claims, names, path)
+        yield from _validate_container_claims(spec.resources.claims, names, unknown, path)
 
 
 def _validate_claim(
@@ -95,11 +96,12 @@ def _shown(claim: PodResourceClaim) -> dict[str, Any]:
 
 
 def _validate_container_claims(
-    claims: tuple[ContainerClaim, ...], names: set[str], path: FieldPath
+    claims: tuple[ContainerClaim, ...], names: set[str], unknown: str, path: FieldPath
 ) -> Iterator[FieldError]:
     """A container uses a claim as a whole, or requests of it; not both, and none twice."""
     whole: set[str] = set()
     parts: set[str] = set()
+    claims_in_parts: set[str] = set()
     for index, claim in enumerate(claims):
         claim_path = path @ index
         if not claim.name:
@@ -110,20 +112,22 @@ def _validate_container_claims(
             yield duplicate(claim_path, claim.name)
         elif claim.request and full_name in parts:
             yield duplicate(claim_path, full_name)
-        elif not claim.request and any(part.startswith(f"{claim.name}/") for part in parts):
+        elif not claim.request and claim.name in claims_in_parts:
             yield duplicate(claim_path, claim.name)
         if claim.request:
             parts.add(full_name)
+            claims_in_parts.update((claim.name, claim.name.partition("/")[0]))
             yield from validate_label(claim.request, claim_path / "request")
         else:
             whole.add(claim.name)
         if claim.name not in names:
-            listed = ": " + ", ".join(sorted(names)) if names else " which is empty"
-            yield not_found(
-                claim_path,
-                claim.name,
-                f"must be one of the names in pod.spec.resourceClaims{listed}",
-            )
+            yield not_found(claim_path, claim.name, unknown)
+
+
+def unknown_claim(names: Collection[str]) -> str:
+    """What is wrong with a claim that a pod does not have. Made once: it may be as long as the pod."""
+    listed = ": " + ", ".join(sorted(names)) if names else " which is empty"
+    return f"must be one of the names in pod.spec.resourceClaims{listed}"
 
 
 def all_containers(spec: PodSpec) -> tuple[Container, ...]:

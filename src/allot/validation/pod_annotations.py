@@ -27,12 +27,15 @@ def validate_pod_annotations(
     cost = annotations.get(DELETION_COST)
     if cost is not None and not (_is_number(cost) and -(2**31) <= int(cost) < 2**31):
         yield invalid(path @ DELETION_COST, cost, "must be a 32bit integer")
+    containers: frozenset[str] | None = None
     for name, value in annotations.items():
         if name == SECCOMP_OF_POD or name.startswith(SECCOMP):
             if not _is_seccomp_profile(value):
                 yield invalid(path / name, value, "must be a valid seccomp profile")
         elif name.startswith(APP_ARMOR):
-            yield from _validate_app_armor(name, value, spec, path)
+            if containers is None:
+                containers = _container_names(spec)
+            yield from _validate_app_armor(name, value, containers, path)
 
 
 def _is_seccomp_profile(value: str) -> bool:
@@ -42,10 +45,15 @@ def _is_seccomp_profile(value: str) -> bool:
     return value in (*_PROFILES, "docker/default")
 
 
-def _validate_app_armor(name: str, value: str, spec: Part, path: FieldPath) -> Iterator[FieldError]:
+def _container_names(spec: Part) -> frozenset[str]:
+    return frozenset(text(one, "name") for field in _CONTAINERS for one in parts(spec, field))
+
+
+def _validate_app_armor(
+    name: str, value: str, containers: frozenset[str], path: FieldPath
+) -> Iterator[FieldError]:
     container = name.removeprefix(APP_ARMOR)
-    names = {text(one, "name") for field in _CONTAINERS for one in parts(spec, field)}
-    if container not in names:
+    if container not in containers:
         yield invalid(path @ name, container, "container not found")
     if value and value not in _PROFILES and not value.startswith(LOCAL):
         rule = f'invalid AppArmor profile name: "{value}"'

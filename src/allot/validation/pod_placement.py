@@ -144,7 +144,7 @@ def _validate_pod_term(term: Part, path: FieldPath) -> Iterator[FieldError]:
         yield from validate_label(name, path / "namespace")
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         yield from _validate_label_keys(term, field, path)
-    others = texts(term, "mismatchLabelKeys")
+    others = frozenset(texts(term, "mismatchLabelKeys"))
     for index, key in enumerate(texts(term, "matchLabelKeys")):
         if key in others:
             rule = "exists in both matchLabelKeys and mismatchLabelKeys"
@@ -167,10 +167,11 @@ def _validate_spread(constraints: list[Part], path: FieldPath) -> Iterator[Field
         (constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or "")
         for constraint in constraints
     ]
+    last = {pair: index for index, pair in enumerate(pairs)}
     for index, (constraint, pair) in enumerate(zip(constraints, pairs, strict=True)):
         one_path = path @ index
         yield from _validate_constraint(constraint, one_path)
-        if pair in pairs[index + 1 :]:
+        if last[pair] > index:
             yield duplicate(
                 one_path / "{topologyKey, whenUnsatisfiable}", "{" + ", ".join(pair) + "}"
             )

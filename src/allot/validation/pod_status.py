@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from allot.api.core import (
@@ -54,8 +55,11 @@ def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
             status.extended_resource_claim_status, spec, STATUS / "extendedResourceClaimStatus"
         )
     path = STATUS / "nodeAllocatableResourceClaimStatuses"
+    known = {claim.resource_claim_name for claim in spec.resource_claims} | {
+        claim.resource_claim_name for claim in status.resource_claim_statuses
+    }
     for index, node_status in enumerate(status.node_allocatable_resource_claim_statuses):
-        yield from _validate_node_allocatable(node_status, pod, path @ index)
+        yield from _validate_node_allocatable(node_status, known, path @ index)
     for field, statuses, containers in (
         ("containerStatuses", status.container_statuses, spec.containers),
         ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
@@ -124,11 +128,9 @@ def _validate_extended(
 
 
 def _validate_node_allocatable(
-    status: NodeAllocatableResourceClaimStatus, pod: PodParts, path: FieldPath
+    status: NodeAllocatableResourceClaimStatus, known: AbstractSet[str | None], path: FieldPath
 ) -> Iterator[FieldError]:
-    known = {claim.resource_claim_name for claim in pod.spec.resource_claims} | {
-        claim.resource_claim_name for claim in pod.status.resource_claim_statuses
-    }
+    """`known`: the claims of the pod."""
     if not status.resource_claim_name:
         yield required(path / "resourceClaimName")
     elif status.resource_claim_name not in known:
@@ -159,16 +161,17 @@ def _validate_container_statuses(
     by_name = {container.name: container for container in containers}
     for index, status in enumerate(statuses):
         container = by_name.get(status.name)  # Kubernetes ignores statuses of other containers
+        claims = _claim_resources(container) if container is not None else frozenset()
         for number, resource in enumerate(status.allocated_resources_status):
             resource_path = path @ index / "allocatedResourcesStatus" @ number
-            yield from _validate_resource_status(resource, container, resource_path)
+            yield from _validate_resource_status(resource, container, claims, resource_path)
 
 
 def _validate_resource_status(
-    status: ResourceStatus, container: Container | None, path: FieldPath
+    status: ResourceStatus, container: Container | None, claims: AbstractSet[str], path: FieldPath
 ) -> Iterator[FieldError]:
     if container is not None:
-        yield from _validate_resource_name(status.name, container, path / "name")
+        yield from _validate_resource_name(status.name, container, claims, path / "name")
     seen: set[str] = set()
     for index, health in enumerate(status.resources):
         health_path = path / "resources" @ index
@@ -184,18 +187,21 @@ def _validate_resource_status(
 
 
 def _validate_resource_name(
-    name: str, container: Container, path: FieldPath
+    name: str, container: Container, claims: AbstractSet[str], path: FieldPath
 ) -> Iterator[FieldError]:
     """A claim, or a request of one, that the container uses; or a resource that it requests."""
     if not name.startswith(CLAIM_PREFIX):
         if name not in container.resources.requests:
             yield invalid(path, name, "must match one of the container's resource requests")
-        return
-    allowed = {
+    elif name not in claims:
+        yield invalid(path, name, NOT_A_CONTAINER_CLAIM)
+
+
+def _claim_resources(container: Container) -> frozenset[str]:
+    """The claims of a container, as the names of resources in its status."""
+    return frozenset(
         f"{CLAIM_PREFIX}{claim.name}/{claim.request}"
         if claim.request
         else f"{CLAIM_PREFIX}{claim.name}"
         for claim in container.resources.claims
-    }
-    if name not in allowed:
-        yield invalid(path, name, NOT_A_CONTAINER_CLAIM)
+    )

@@ -9,6 +9,7 @@ from allot.api.core import Pod
 from allot.validation.fields import FieldError, FieldPath, duplicate, forbidden, invalid
 from allot.validation.formats import label_key_problems
 from allot.validation.ip_addresses import NOT_AN_ADDRESS, has_leading_zeros, parse_address
+from allot.validation.lists import repeated
 from allot.validation.metadata import IMMUTABLE
 from allot.validation.names import validate_subdomain
 from allot.validation.parts import Part, as_part, part, parts, text
@@ -112,6 +113,6 @@ def _validate_addresses(addresses: list[Part], path: FieldPath) -> Iterator[Fiel
     families = {found.version for found in parsed if found is not None}
     if len(addresses) > 2 or len(families) < 2:
         yield invalid(path, [{"IP": address} for address in written], ONE_PER_FAMILY)
-    for index, address in enumerate(written):
-        if address in written[:index]:
+    for index, (address, is_repeated) in enumerate(zip(written, repeated(written), strict=True)):
+        if is_repeated:
             yield duplicate(path @ index, {"IP": address})

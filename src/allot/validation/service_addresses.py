@@ -9,6 +9,7 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldError, FieldPath, duplicate, invalid, not_supported
 from allot.validation.ip_addresses import NOT_AN_ADDRESS, address_name_problems, parse_address
+from allot.validation.lists import repeated
 
 SPEC: Final = FieldPath("spec")
 HEADLESS: Final = "None"
@@ -61,10 +62,10 @@ def _shares_family(addresses: list[str]) -> bool:
 def _validate_families(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     path, families = SPEC / "ipFamilies", spec.get("ipFamilies") or []
     is_headless = spec.get("clusterIP") == HEADLESS
-    for index, family in enumerate(families):
+    for index, (family, is_repeated) in enumerate(zip(families, repeated(families), strict=True)):
         if family not in _FAMILIES:
             yield not_supported(path @ index, family, _FAMILIES)
-        if family in families[:index]:
+        if is_repeated:
             yield duplicate(path @ index, family)
         elif family == "IPv6" and not is_headless:
             yield invalid(path @ index, family, "not configured on this cluster")

@@ -38,6 +38,9 @@ HUGE: Final = 1024 * 1024
 """... and on more than this in one that the rest does not wait for."""
 SLOW: Final = 16
 """A byte of YAML, or of an object with expressions, counts as so many."""
+VALUE: Final = 16
+"""A value counts as so many bytes at least: thousands of empty ones fit into a short document."""
+FEW_BYTES: Final = LARGE // VALUE
 LARGE_THREADS: Final = 1
 HUGE_THREADS: Final = 1
 RELEASE_SECONDS: Final = 0.002
@@ -188,6 +191,14 @@ def release_interpreter(size: int) -> None:
     """
     if size > LARGE:
         time.sleep(RELEASE_SECONDS)
+
+
+def json_work(body: bytes) -> int:
+    """How much work a JSON document is, in bytes of a plain one."""
+    size = len(body)
+    if size <= FEW_BYTES or size > LARGE:  # few values in any case, or in a thread in any case
+        return size
+    return max(size, (body.count(b",") + body.count(b"{") + body.count(b"[")) * VALUE)
 
 
 def cpu_deadline(seconds: float, clock: Callable[[], float] = time.thread_time) -> Deadline:

@@ -27,10 +27,12 @@ from allot.apiserver.pacing import (
     LARGE,
     SLOW,
     STRETCH_SECONDS,
+    VALUE,
     LoopIterations,
     Pacer,
     Priority,
     Workers,
+    json_work,
 )
 from allot.apiserver.registry import object_store
 from allot.apiserver.registry.patches import json_patches
@@ -47,6 +49,7 @@ from allot.testing.servers import LocalServer
 from allot.testing.virtual_time import run_in_virtual_time
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
@@ -197,6 +200,13 @@ def test_large_work_is_done_in_threads() -> None:
     assert asyncio.run(run()) == [False, False, True, True]
 
 
+def test_short_values_count_more_than_their_bytes() -> None:
+    assert json_work(b'{"a":"%b"}' % (b"x" * 3000)) == 3008
+    assert json_work(b"{}" * 1000) == 2000  # few in any case
+    assert json_work(b"[" + b"{}," * 2999 + b"{}]") == 6000 * VALUE > LARGE
+    assert json_work(b"{}," * LARGE) == 3 * LARGE  # in a thread anyway
+
+
 def test_huge_work_does_not_keep_large_work_waiting() -> None:
     async def run() -> None:
         workers, end = Workers(), threading.Event()
@@ -239,10 +249,41 @@ def test_in_virtual_time_threads_take_no_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("containers", "in_thread"),
+    [
+        pytest.param(b"containers: [{}, {}]", False, id="few"),
+        pytest.param(b"containers:" + b"\n  - {}" * 2000, True, id="many"),
+    ],
+)
+def test_objects_in_other_formats_are_validated_where_they_belong(
+    containers: bytes, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    plain = WritePipeline.create
+
+    def noticing(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return plain(*arguments)
+
+    monkeypatch.setattr(WritePipeline, "create", noticing)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            threads.clear()  # objects of the system
+            body = b"metadata: {name: a}\nspec:\n  " + containers
+            await server.ask("POST", PODS, body, content_type="application/yaml")
+
+    asyncio.run(run())
+    assert [thread != threading.get_ident() for thread in threads] == [in_thread]
+
+
+@pytest.mark.parametrize(
     ("path", "document", "content_type", "in_thread"),
     [
         pytest.param(MAPS, {"data": {"k": "v"}}, "json", False, id="small"),
         pytest.param(MAPS, {"data": {"k": "v" * (LARGE + 1)}}, "json", True, id="large"),
+        pytest.param(PODS, {"spec": {"containers": [{}] * 500}}, "json", False, id="few-values"),
+        pytest.param(PODS, {"spec": {"containers": [{}] * 1500}}, "json", True, id="many-values"),
         pytest.param(CLAIMS, {"spec": {"zz": "v" * (LARGE // SLOW)}}, "json", False, id="claim"),
         pytest.param(
             CLAIMS, {"spec": {"expression": "v" * (LARGE // SLOW)}}, "json", False, id="expression"

@@ -14,6 +14,7 @@ from allot.apiserver.api_errors import ApiError, bad_request
 from allot.apiserver.http.list_bodies import ListFrame
 from allot.apiserver.http.negotiation import Accepted
 from allot.apiserver.http.requests import ApiRequest
+from allot.apiserver.pacing import json_work
 from allot.apiserver.printers.ages import human_age
 from allot.apiserver.printers.column import NAME_AND_AGE, Column, Table
 from allot.apiserver.registry.reading import ListMeta
@@ -149,6 +150,9 @@ class TableRenderer(Renderer):
         is_plain = subresource in codec.resource.plain_tables
         self._table = NAME_AND_AGE if is_plain else codec.resource.table
         self._headed = False
+
+    def work_size(self, stored: StoredObject) -> int:
+        return json_work(stored.entry.value)
 
     def one(self, stored: StoredObject) -> bytes:
         row = self._row(stored, stored.revision)

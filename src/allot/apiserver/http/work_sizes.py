@@ -8,7 +8,7 @@ from allot.api.protobuf.envelope import MAGIC
 from allot.apiserver.http.negotiation import PROTOBUF, YAML, media_type
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
-from allot.apiserver.pacing import LARGE, SLOW
+from allot.apiserver.pacing import LARGE, SLOW, json_work
 
 KINDS_WITH_EXPRESSIONS: Final = frozenset(
     (
@@ -28,7 +28,11 @@ def work_size(request: ApiRequest, target: Target, verb: str) -> int:
         return max(len(request.body) * SLOW, LARGE + 1)
     if verb == "patch" and _may_copy(request):
         return max(len(request.body), LARGE + 1)
-    return len(request.body) * (SLOW if _compiles_expressions(request, target, verb) else 1)
+    if _compiles_expressions(request, target, verb):
+        return len(request.body) * SLOW
+    # In protobuf and YAML values may be as short as two bytes, and are not as easily counted.
+    is_json = request.body[:1] in b"{["
+    return json_work(request.body) if is_json else len(request.body) * (SLOW // 2)
 
 
 def _may_copy(request: ApiRequest) -> bool:
@@ -63,8 +67,8 @@ def _compiles_expressions(request: ApiRequest, target: Target, verb: str) -> boo
 
 def converting_size(request: ApiRequest) -> int:
     """The work of converting a body to JSON, in bytes of JSON."""
-    cost = _READING_COSTS.get(media_type(request.header("content-type")), 1)
-    return len(request.body) * cost
+    cost = _READING_COSTS.get(media_type(request.header("content-type")))
+    return json_work(request.body) if cost is None else len(request.body) * cost
 
 
 _READING_COSTS: Final = {YAML: SLOW, PROTOBUF: SLOW // 2}

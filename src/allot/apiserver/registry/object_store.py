@@ -20,7 +20,7 @@ from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import LARGE, Workers
+from allot.apiserver.pacing import LARGE, Workers, json_work
 from allot.apiserver.registry import deletion
 from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.conversion import Converter, is_converted
@@ -273,14 +273,14 @@ class ObjectStore:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
-        stored_size = len(stored.entry.value)
+        stored_size, stored_work = len(stored.entry.value), json_work(stored.entry.value)
         shown = await self._converter.shown(resource, stored)
         new, gone = await self._decoded(shown), False
         warnings: list[str] = []
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
             request = self._requests.make(info, key.namespace, home, stored_size)
-            size = info.size + stored_size
+            size = info.size + stored_work
             old = new
             attributes = AdmissionAttributes("update", resource, key, None, old, info)
             new, noted = await self._updated(attributes, update, request, size)
@@ -314,7 +314,7 @@ class ObjectStore:
         """The object; a large one is decoded in a thread."""
         if stored.is_decoded:
             return stored.object
-        return await self._workers.run(len(stored.entry.value), lambda: stored.object)
+        return await self._workers.run(json_work(stored.entry.value), lambda: stored.object)
 
     async def _updated(
         self,

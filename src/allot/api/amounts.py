@@ -34,7 +34,8 @@ def peak_of_containers(
 ) -> dict[str, Amount]:
     """The largest amounts at any time. Init containers say whether they are sidecars.
 
-    Containers and sidecars run together; each init container runs beside the sidecars before it.
+    Containers and sidecars run together; each init container runs beside the sidecars before it. Amounts are not
+    negative: what an init container does not ask for is never more than that of all sidecars, which are in the total.
     """
     total: dict[str, Amount] = {}
     for amounts in containers:
@@ -45,10 +46,9 @@ def peak_of_containers(
         if is_beside:
             add(total, amounts)
             add(sidecars, amounts)
-            raise_to(peak, sidecars)
         else:
-            moment = dict(sidecars)
-            add(moment, amounts)
-            raise_to(peak, moment)
+            beside = {name: sidecars[name] for name in amounts if name in sidecars}
+            add(beside, amounts)
+            raise_to(peak, beside)
     raise_to(total, peak)
     return total

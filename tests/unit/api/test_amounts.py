@@ -6,6 +6,7 @@ import pytest
 
 from allot.api.amounts import add, is_sidecar, peak_of_containers, raise_to
 from allot.api.quantity import Quantity
+from tests.step_counts import steps
 
 
 def test_add_sums_by_name() -> None:
@@ -47,6 +48,17 @@ def test_peak(containers: list[int], init_containers: list[tuple[bool, int]], pe
 
     assert found == {"cpu": peak}
     assert as_quantities == {"cpu": Quantity.of(peak)}
+
+
+def test_init_containers_count_what_they_ask_for() -> None:
+    """A sidecar with many resources is not copied for every init container after it."""
+
+    def peak(count: int) -> dict[str, int]:
+        sidecar = {f"example.com/r{number}": 1 for number in range(count)}
+        return peak_of_containers([{"cpu": 1}], [(True, sidecar), *([(False, {"cpu": 2})] * count)])
+
+    assert peak(2) == {"cpu": 2, "example.com/r0": 1, "example.com/r1": 1}
+    assert steps(lambda: peak(200)) < 2.5 * steps(lambda: peak(100))
 
 
 def test_sidecars_restart_always() -> None:

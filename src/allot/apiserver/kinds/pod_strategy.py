@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +16,7 @@ from allot.api.decoding import from_value
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
+from allot.validation.lists import identity
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
 from allot.validation.pod_annotations import (
@@ -273,8 +275,8 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
     grace = spec.get("terminationGracePeriodSeconds")
     if isinstance(grace, int) and grace < 0 and new.get("terminationGracePeriodSeconds") == 1:
         spec["terminationGracePeriodSeconds"] = 1
-    gates = new.get("schedulingGates", [])
-    if spec.get("schedulingGates") and all(gate in spec["schedulingGates"] for gate in gates):
+    gates = {identity(gate) for gate in spec.get("schedulingGates") or ()}
+    if gates and all(identity(gate) in gates for gate in new.get("schedulingGates", [])):
         for field in ("schedulingGates", "nodeSelector", "affinity"):
             spec = {name: value for name, value in spec.items() if name != field}
             if field in new:
@@ -284,8 +286,8 @@ def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
 
 def _keeps_tolerations(before: list[Any], after: list[Any]) -> bool:
     """Whether all are still there, wherever: only how long they tolerate may change."""
-    kept = [_without_seconds(toleration) for toleration in after]
-    return all(_without_seconds(toleration) in kept for toleration in before)
+    kept = {identity(_without_seconds(toleration)) for toleration in after}
+    return all(identity(_without_seconds(toleration)) in kept for toleration in before)
 
 
 def _without_seconds(toleration: Any) -> Any:
@@ -294,14 +296,25 @@ def _without_seconds(toleration: Any) -> Any:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
+MAX_DIFF_LINES: Final = 500
+"""Of a longer value so many lines are compared, from the first that differs: the work grows with their square."""
+_CONTEXT: Final = 3
+
+
 def value_diff(before: Any, after: Any) -> str:
-    """What differs between two values, as lines of JSON."""
+    """What differs between two values, as lines of JSON. Of long values the first differences."""
 
     def pretty(value: Any) -> list[str]:
         encoded = msgspec.json.encode(value)
         return msgspec.json.format(encoded, indent=1).decode().splitlines()
 
-    lines = difflib.unified_diff(pretty(before), pretty(after), lineterm="", n=3)
+    old, new = pretty(before), pretty(after)
+    if max(len(old), len(new)) > MAX_DIFF_LINES:
+        pairs = enumerate(zip_longest(old, new))
+        first = next((index for index, (was, is_) in pairs if was != is_), 0)
+        start = max(first - _CONTEXT, 0)
+        old, new = (lines[start : start + MAX_DIFF_LINES] for lines in (old, new))
+    lines = difflib.unified_diff(old, new, lineterm="", n=_CONTEXT)
     return "".join(f"{line}\n" for line in list(lines)[2:])
 
 

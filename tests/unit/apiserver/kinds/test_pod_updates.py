@@ -8,6 +8,7 @@ import pytest
 
 from allot.api.core import Pod
 from allot.apiserver.kinds import pod_strategy as strategy
+from tests.step_counts import counted, steps
 from tests.unit.apiserver.kinds.test_pod_strategy import REQUEST, pod_with
 
 
@@ -70,3 +71,45 @@ def test_ephemeral_containers_come_later() -> None:
     errors = strategy.validate_create(strategy.prepare_create(pod, REQUEST), REQUEST)
 
     assert [str(error.path) for error in errors] == ["spec.ephemeralContainers"]
+
+
+# --- long lists ---
+
+
+def gated(count: int) -> Pod:
+    return pod_with(schedulingGates=counted([{"name": f"g{number}"} for number in range(count)]))
+
+
+def test_gates_are_looked_up() -> None:
+    def update(count: int) -> int:
+        old, new = gated(count), gated(count - 1)
+        assert not wrong_fields(old, new)
+        return steps(lambda: strategy.validate_update(new, old, REQUEST))
+
+    assert update(200) < 2.5 * update(100)
+
+
+def test_tolerations_that_differ_in_seconds_are_the_same_in_any_order() -> None:
+    many = [{"key": f"k{number}", "operator": "Exists"} for number in range(100)]
+    old, new = pod_with(tolerations=many), pod_with(tolerations=[*reversed(many), MINE])
+
+    assert not wrong_fields(old, new)
+
+
+def test_long_differences_are_compared_in_part() -> None:
+    def diff(count: int, start: int = 0) -> str:
+        old = [{"name": f"E{number}", "value": "a"} for number in range(count)]
+        new = [*old[:start], *({**each, "value": "b"} for each in old[start:])]
+        return strategy.value_diff(old, new)
+
+    assert steps(lambda: diff(2000)) < 2.5 * steps(lambda: diff(1000))
+    assert diff(2000).count("\n") < 2.5 * strategy.MAX_DIFF_LINES
+    assert diff(2000, start=1999).splitlines()[1:] == [
+        "  },",
+        "  {",
+        '   "name": "E1999",',
+        '-  "value": "a"',
+        '+  "value": "b"',
+        "  }",
+        " ]",
+    ]

@@ -115,9 +115,9 @@ class ApiServer:
         )
         authentication = Authentication([*authenticators, LiveTokens(tokens, self.caches, clock)])
         node_restriction = NodeRestriction(self._graph, authorizer)
-        quotas = ResourceQuotaAdmission(self.caches, gates, clock)
-        served = ServedResources(gates, resources)
         self._workers = workers = Workers()
+        quotas = ResourceQuotaAdmission(self.caches, gates, clock, workers)
+        served = ServedResources(gates, resources)
         conversions = ConversionWebhookCalls(WebhookEndpoints(self.caches), workers)
         converter = Converter(conversions, workers)
         self._dynamic = DynamicAdmission(self.caches, served, authorizer, converter)
@@ -130,6 +130,7 @@ class ApiServer:
                 node_restriction,
                 [*plugins, PoolStatusRequestLimit(pool_status_limit)],
                 self._dynamic.configuration_writes,
+                workers,
                 taints_new_nodes=taints_new_nodes,
                 protects_volumes=protects_volumes,
             ),

@@ -42,7 +42,7 @@ class Exceeded(NamedTuple):
     """Empty if the usage is unknown, or the object lacks requests or limits."""
 
 
-def _scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
+def scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
     """All scopes of the quota; an object must match each of them."""
     for name in quota.get("spec", "scopes", default=[]):
         yield QuotaScope(name)
@@ -55,7 +55,8 @@ def _scopes_of(quota: ResourceQuota) -> Iterator[QuotaScope]:
 
 
 def covers(quota: ResourceQuota, evaluator: Evaluator, obj: Any) -> bool:
-    return all(evaluator.matches_scope(obj, *scope) for scope in _scopes_of(quota))
+    scopes = dict.fromkeys(scopes_of(quota))
+    return all(evaluator.matches_scope(obj, *scope) for scope in scopes)
 
 
 def is_in_force(quota: ResourceQuota) -> bool:
@@ -78,13 +79,14 @@ class Charge:
         self._more = growth(evaluator.usage(new), evaluator.usage(old) if old is not None else {})
         self._required = evaluator.required if old is None else frozenset()
         self._missing: dict[frozenset[str], str] = {}
+        self._scopes: dict[QuotaScope, bool] = {}
 
     def to(self, quota: ResourceQuota) -> ResourceQuota | Exceeded | None:
         """The quota with the usage added, or why the write is refused; None if the quota does not limit it."""
         limits = quota.get("status", "hard", default={})
         entries = [name for name in (self._more.keys() | self._required) if name in limits]
         entries = self._evaluator.names(entries)
-        if not entries or not covers(quota, self._evaluator, self._new):
+        if not entries or not all(map(self._is_in, scopes_of(quota))):
             return None
         hard = read_amounts({name: limits[name] for name in entries})
         missing_amounts = self._missing_amounts(self._required.intersection(hard))
@@ -113,6 +115,12 @@ class Charge:
             )
         add(used, requested)
         return quota.with_value({**counted, **as_json(used)}, "status", "used")
+
+    def _is_in(self, scope: QuotaScope) -> bool:
+        """Whether the object matches a scope; looked at once, as quotas may have thousands of equal ones."""
+        if scope not in self._scopes:
+            self._scopes[scope] = self._evaluator.matches_scope(self._new, *scope)
+        return self._scopes[scope]
 
     def _missing_amounts(self, names: frozenset[str]) -> str:
         if not names:

@@ -17,7 +17,16 @@ from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.quantity import Quantity, quantity_from_json
 from allot.api.raw import RawObject
 from allot.quota import claims, pods
-from allot.quota.decisions import Exceeded, Excess, charge, is_in_force, total_usage, with_usage
+from allot.quota.decisions import (
+    Charge,
+    Exceeded,
+    Excess,
+    charge,
+    covers,
+    is_in_force,
+    total_usage,
+    with_usage,
+)
 from allot.quota.evaluators import (
     GroupResource,
     ObjectCountEvaluator,
@@ -248,3 +257,29 @@ def test_services_and_volume_claims() -> None:
     }
     assert PersistentVolumeClaimEvaluator().names(volume) == list(volume)
     assert ServiceEvaluator().names(service) == list(service)
+
+
+def test_equal_scopes_are_looked_at_once() -> None:
+    looked: list[str] = []
+
+    class Noticing(ObjectCountEvaluator):
+        def matches_scope(self, obj: Any, scope: str, operator: str, values: Any) -> bool:
+            looked.append(scope)
+            return True
+
+    evaluator = Noticing(GroupResource("", "configmaps"))
+    scopes = [{"scopeName": "BestEffort", "operator": "Exists"}] * 100
+    quota = ResourceQuota(
+        {
+            "metadata": {"name": "q"},
+            "spec": {"scopeSelector": {"matchExpressions": scopes}},
+            "status": {"hard": {"configmaps": "9"}, "used": {"configmaps": "0"}},
+        }
+    )
+    charge_of_one = Charge(evaluator, object())
+
+    assert isinstance(charge_of_one.to(quota), ResourceQuota)
+    assert isinstance(charge_of_one.to(quota), ResourceQuota)
+    assert looked == ["BestEffort"]
+    assert covers(quota, evaluator, object())
+    assert looked == ["BestEffort"] * 2

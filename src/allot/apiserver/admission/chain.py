@@ -58,10 +58,18 @@ class Handler(Protocol):
         """Whether it takes part in these writes; the result never changes."""
 
 
+class Grown(NamedTuple):
+    """An object to which a plugin has added much: what other objects say, perhaps in many places."""
+
+    object: Any
+    size: int
+    """The work on what was added, in bytes of a plain object."""
+
+
 @runtime_checkable
 class MutatingPlugin(Handler, Protocol):
     async def admit(self, attributes: AdmissionAttributes) -> Any:
-        """The object, possibly changed; raises `ApiError` to reject the write."""
+        """The object, possibly changed, or `Grown`; raises `ApiError` to reject the write."""
 
 
 @runtime_checkable
@@ -169,6 +177,8 @@ class Mutated(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     by_users: bool = False
     """Whether policies or webhooks changed it: it may be much larger than the request."""
+    grown_by: int = 0
+    """The work on what other plugins have added to it."""
 
 
 CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]
@@ -216,28 +226,36 @@ class Admission:
 
         If policies or webhooks change it, the built-in plugins see it again, and then those that ask for it.
         """
-        attributes = await self._admit(attributes)
+        attributes, grown_by = await self._admit(attributes)
         operation, resource, dynamic = attributes.operation, attributes.resource, self._dynamic
         if self._activity.is_idle or not dynamic.mutates(operation, resource, attributes.info):
-            return Mutated(attributes.new)
+            return Mutated(attributes.new, grown_by=grown_by)
         first = await self._dynamic.mutate(attributes)
         if first.object is None:
-            return Mutated(attributes.new, first.warnings)
-        changed = await self._admit(replace(attributes, new=first.object))
+            return Mutated(attributes.new, first.warnings, grown_by=grown_by)
+        changed, more = await self._admit(replace(attributes, new=first.object))
+        grown_by += more
         if not first.needs_second_round:
-            return Mutated(changed.new, first.warnings, by_users=True)
+            return Mutated(changed.new, first.warnings, by_users=True, grown_by=grown_by)
         second = await self._dynamic.mutate_again(changed, first)
         new = changed.new if second.object is None else second.object
-        return Mutated(new, (*first.warnings, *second.warnings), by_users=True)
+        warnings = (*first.warnings, *second.warnings)
+        return Mutated(new, warnings, by_users=True, grown_by=grown_by)
 
-    async def _admit(self, attributes: AdmissionAttributes) -> AdmissionAttributes:
+    async def _admit(self, attributes: AdmissionAttributes) -> tuple[AdmissionAttributes, int]:
+        """The write after the built-in plugins, and the work on what they have added."""
+        grown_by = 0
         if attributes.operation == "delete":
-            return attributes
+            return attributes, grown_by
         for plugin in self._mutating.find(attributes.operation, attributes.resource):
             new = await plugin.admit(attributes)
-            if new is not attributes.new:
+            if isinstance(new, Grown):
+                grown_by += new.size
+                info = replace(attributes.info, size=attributes.info.size + new.size)
+                attributes = replace(attributes, new=new.object, info=info)
+            elif new is not attributes.new:
                 attributes = replace(attributes, new=new)
-        return attributes
+        return attributes, grown_by
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations and warnings of all validating plugins; policies and webhooks come last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Final
 
 from allot.apiserver import api_errors
@@ -9,6 +10,7 @@ from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admit
 from allot.apiserver.auth.authentication import MASTERS, User
 from allot.apiserver.auth.rbac.bootstrap import GROUP
 from allot.apiserver.auth.rbac.escalation import (
+    MAX_CHECKS,
     MAX_OWNED,
     TooManyChecksError,
     escalation_problem,
@@ -19,19 +21,23 @@ from allot.apiserver.auth.rbac.policy_index import RoleBinding
 from allot.apiserver.auth.rbac.rules import ANY, PolicyRule
 from allot.apiserver.kinds.request import Caller, Permission
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Workers
 
 FULL_AUTHORITY: Final = (
     PolicyRule((ANY,), (ANY,), (ANY,)),
     PolicyRule((ANY,), non_resource_urls=(ANY,)),
 )
+RULE: Final = 64
+"""A rule is as much work as so many bytes."""
 AGGREGATION_NEEDS_ALL: Final = "must have cluster-admin privileges to use the aggregationRule"
 
 
 class EscalationCheck:
     """Refuses roles and bindings that grant more rights than their author has."""
 
-    def __init__(self, policies: PolicyFeed) -> None:
+    def __init__(self, policies: PolicyFeed, workers: Workers) -> None:
         self._policies = policies
+        self._workers = workers
 
     def handles(self, operation: str, resource: Resource) -> bool:
         return resource.group == GROUP and operation in ("create", "update")
@@ -41,12 +47,12 @@ class EscalationCheck:
         if MASTERS not in caller.groups:
             self._policies.catch_up()
             if attributes.resource.plural.endswith("bindings"):
-                self._check_binding(attributes, caller)
+                await self._check_binding(attributes, caller)
             else:
-                self._check_role(attributes, caller)
+                await self._check_role(attributes, caller)
         return ADMITTED
 
-    def _check_role(self, attributes: AdmissionAttributes, caller: Caller) -> None:
+    async def _check_role(self, attributes: AdmissionAttributes, caller: Caller) -> None:
         resource, key = attributes.resource, attributes.key
         # As in Kubernetes: the request to create a role has no name yet.
         name = "" if attributes.old is None else key.name
@@ -60,12 +66,15 @@ class EscalationCheck:
             raise api_errors.forbidden(resource, key.name, AGGREGATION_NEEDS_ALL)
         if old is not None and new.get("rules", default=[]) == old.get("rules", default=[]):
             return
-        wanted = PolicyRule.all_of(new.data)
-        problem = escalation_problem(_user(caller), owned, missing, wanted)
+        size = attributes.info.size + len(owned) * RULE
+        problem = await self._workers.run(
+            size,
+            lambda: escalation_problem(_user(caller), owned, missing, PolicyRule.all_of(new.data)),
+        )
         if problem is not None:
             raise api_errors.forbidden(resource, key.name, problem)
 
-    def _check_binding(self, attributes: AdmissionAttributes, caller: Caller) -> None:
+    async def _check_binding(self, attributes: AdmissionAttributes, caller: Caller) -> None:
         resource, key = attributes.resource, attributes.key
         new, old = attributes.new, attributes.old
         role = RoleBinding.from_document(new.data).role
@@ -74,11 +83,15 @@ class EscalationCheck:
             return
         if old is not None and _parts(new) == _parts(old):
             return
-        wanted = self._policies.index.rules_of(role)
-        if wanted is None:
+        rules = self._policies.index.rules_of(role)
+        if rules is None:
             raise api_errors.not_found(resource, role.name)
+        wanted = list(islice(rules, MAX_CHECKS + 1))
         owned, missing = self._policies.index.rules_for(_user(caller), key.namespace, MAX_OWNED)
-        problem = escalation_problem(_user(caller), owned, missing, wanted)
+        size = (len(owned) + len(wanted)) * RULE
+        problem = await self._workers.run(
+            size, lambda: escalation_problem(_user(caller), owned, missing, wanted)
+        )
         if problem is not None:
             raise api_errors.forbidden(resource, key.name, problem)
 

@@ -24,6 +24,7 @@ from allot.apiserver.admission.stored_without_effect import StoredWithoutEffectW
 from allot.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from allot.apiserver.admission.unknown_drivers import UnknownDriverWarning
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
+from allot.apiserver.pacing import Workers
 from allot.apiserver.watch_cache.caches import Caches
 from allot.features import FeatureGates
 from allot.storage.interface import Store
@@ -37,17 +38,18 @@ def ordered_plugins(
     node_restriction: NodeRestriction,
     more: Sequence[AdmissionPlugin],
     configuration_writes: AdmissionPlugin,
+    workers: Workers,
     *,
     taints_new_nodes: bool,
     protects_volumes: bool,
 ) -> list[AdmissionPlugin]:
     """All but quotas, policies and webhooks, which the chain runs last."""
     return [
-        EscalationCheck(policies),
+        EscalationCheck(policies, workers),
         node_restriction,
         NamespaceLifecycle(),
         CustomResourceLifecycle(caches),
-        LimitRanger(caches),
+        LimitRanger(caches, workers),
         ServiceAccountAdmission(caches),
         DefaultTolerationSeconds(),
         *([TaintNodesByCondition()] if taints_new_nodes else ()),
@@ -56,7 +58,7 @@ def ordered_plugins(
         DefaultIngressClass(caches),
         Priority(caches),
         SystemPriorityClasses(),
-        RuntimeClassAdmission(caches),
+        RuntimeClassAdmission(caches, workers),
         *more,
         UnknownDriverWarning(caches, gates),
         StoredWithoutEffectWarning(),

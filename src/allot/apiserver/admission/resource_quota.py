@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -20,9 +21,8 @@ from allot.api.resource import GROUP as DRA
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Pacer
+from allot.apiserver.pacing import Pacer, Workers, json_work
 from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
-from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.features import FeatureGates
 from allot.quota.decisions import Charge, Exceeded, is_in_force
@@ -44,8 +44,15 @@ _GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
 class ResourceQuotaAdmission:
     """Charges the quotas of the namespace for every write that uses them."""
 
-    def __init__(self, caches: Caches, gates: FeatureGates, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        caches: Caches,
+        gates: FeatureGates,
+        clock: Callable[[], datetime],
+        workers: Workers,
+    ) -> None:
         self._caches = caches
+        self._workers = workers
         self._gates = gates
         self._clock = clock
         self._quotas = resource_named("", "resourcequotas")
@@ -72,17 +79,21 @@ class ResourceQuotaAdmission:
         quotas = self._of(attributes.key.namespace)
         if not quotas:
             return ADMITTED
-        charge = Charge(await self._evaluator(attributes.resource), attributes.new, attributes.old)
-        codec = storage_codec(self._quotas)
+        evaluator = await self._evaluator(attributes.resource)
+        new, old, size = attributes.new, attributes.old, attributes.info.size
+        if attributes.resource is self._claims:  # they are small, and their evaluator reads caches
+            charge = Charge(evaluator, new, old)
+        else:
+            charge = await self._workers.run(size, lambda: Charge(evaluator, new, old))
         operations: list[Operation] = []
         async for stored in Pacer().each(quotas):
-            charged = charge.to(stored.object) if is_in_force(stored.object) else None
+            work = partial(_charged, charge, stored)
+            charged = await self._workers.run(size + json_work(stored.entry.value), work)
             if isinstance(charged, Exceeded):
                 name = attributes.key.name
                 raise api_errors.forbidden(attributes.resource, name, charged.message)
             if charged is not None:
-                body = codec.encode(charged, codec.storage_version)
-                operations.append(Put(stored.key, body, stored.revision))
+                operations.append(charged)
         return Admitted(tuple(operations))
 
     def _of(self, namespace: str) -> list[StoredObject]:
@@ -118,3 +129,13 @@ class ResourceQuotaAdmission:
 
         extended = "DRAExtendedResource" in self._gates
         return ResourceClaimEvaluator(known, pod_of, extended_resources=extended)
+
+
+def _charged(charge: Charge, stored: StoredObject) -> Put | Exceeded | None:
+    """The write of a quota that a charge counts towards."""
+    quota = stored.object
+    charged = charge.to(quota) if is_in_force(quota) else None
+    if charged is None or isinstance(charged, Exceeded):
+        return charged
+    codec = stored.codec
+    return Put(stored.key, codec.encode(charged, codec.storage_version), stored.revision)

@@ -6,10 +6,12 @@ from typing import Any
 
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted, Grown
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Workers, json_work
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.quota.amounts import read_amounts
+from allot.validation.lists import identity
 
 OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
@@ -22,8 +24,9 @@ class RuntimeClassConflictError(ValueError):
 
 
 class RuntimeClassAdmission:
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: Caches, workers: Workers) -> None:
         self._caches = caches
+        self._workers = workers
         self._pods = resource_named("", "pods")
         self._classes = resource_named("node.k8s.io", "runtimeclasses")
 
@@ -41,11 +44,15 @@ class RuntimeClassAdmission:
         try:
             if stored is None:
                 raise RuntimeClassConflictError(f'pod rejected: RuntimeClass "{name}" not found')
-            return with_runtime_class(pod, stored.object)
+            of_class = json_work(stored.entry.value)
+            changed = await self._workers.run(
+                attributes.info.size + of_class, lambda: with_runtime_class(pod, stored.object)
+            )
         except RuntimeClassConflictError as error:
             raise api_errors.forbidden(
                 attributes.resource, attributes.key.name, str(error)
             ) from None
+        return pod if changed is pod else Grown(changed, of_class)
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """Overhead is that of a class."""
@@ -74,5 +81,6 @@ def with_runtime_class(pod: RawObject, runtime_class: RawObject) -> RawObject:
         pod = pod.with_value(selector, "spec", "nodeSelector")
     tolerations = list(pod.get("spec", "tolerations", default=[]))
     wanted = runtime_class.get("scheduling", "tolerations", default=[])
-    more = [toleration for toleration in wanted if toleration not in tolerations]
+    present = set(map(identity, tolerations))
+    more = [toleration for toleration in wanted if identity(toleration) not in present]
     return pod.with_value([*tolerations, *more], "spec", "tolerations") if more else pod

@@ -140,6 +140,7 @@ class ObjectStore:
                 mutated = await self._admission.mutate(attributes)
                 proposed, mutation_warnings = mutated.object, mutated.warnings
                 size = work_after(mutated, size)
+            worked = info if size == info.size else replace(info, size=size)
             if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
             else:
@@ -157,7 +158,7 @@ class ObjectStore:
             if home is not None and home.object.is_terminating:
                 raise api_errors.namespace_is_terminating(resource, name, namespace)
             key = ObjectKey(namespace, name)
-            attributes = AdmissionAttributes("create", resource, key, new, None, info)
+            attributes = AdmissionAttributes("create", resource, key, new, None, worked)
             begun = await self._hooks.begin(attributes)
             if begun.object is not new:
                 attributes = replace(attributes, new=begun.object)

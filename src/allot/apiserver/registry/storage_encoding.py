@@ -34,4 +34,5 @@ def with_known_times(new: Any, old: Any, codec: Codec) -> Any:
 
 def work_after(mutated: Mutated, size: int) -> int:
     """The size of the work on an object: on one that policies or webhooks changed, never on the event loop."""
+    size += mutated.grown_by
     return max(size, LARGE + 1) if mutated.by_users else size

@@ -138,13 +138,13 @@ class ApiServer:
             self._dynamic,
             quotas,
         )
-        hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches)])
+        hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches, workers)])
         self.objects = ObjectStore(
             store, self.caches, gates, CelChecker(), admission, hooks, workers, converter, clock
         )
         self._policy_status = PolicyStatus(self.caches, self.objects, served)
         self._api_services = ApiServiceAvailability(self.caches, self.objects, clock)
-        self.reader = Reader(store, self.caches, converter)
+        self.reader = Reader(store, self.caches, converter, workers)
         writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
         requests = TokenRequests(self.reader, tokens, clock)
         parts = Subresources(

@@ -191,7 +191,9 @@ class Handlers:
         options = watch_options(request)
         renderer = self._renderer(request, target, accepted)
         cache = self._caches.of(target.resource)
-        watcher = Watcher(self._store, cache, selection, renderer, options, self._converter)
+        watcher = Watcher(
+            self._store, cache, selection, renderer, options, self._converter, self._workers
+        )
         await watcher.prepare(self._reader)
         streamed = STREAMED["protobuf"] if accepted.format == "protobuf" else JSON
         warning = _deprecation(target)

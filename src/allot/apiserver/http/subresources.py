@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -39,12 +39,13 @@ from allot.apiserver.kinds.eviction import (
     EvictionRefused,
     decide_eviction,
     evicted,
+    protects,
 )
 from allot.apiserver.kinds.namespace import finalize
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
-from allot.apiserver.pacing import Pacer, Workers
+from allot.apiserver.pacing import Pacer, Workers, json_work
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
@@ -60,6 +61,7 @@ from allot.apiserver.registry.write_pipeline import (
 from allot.apiserver.registry.write_results import Written
 from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.validation.fields import FieldPath, invalid
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -106,6 +108,11 @@ def _asked_deletion(
         raise api_errors.invalid("policy", "Eviction", target.name, [invalid(path, True, rule)])
     check_options(asked)
     return asked
+
+
+def _protects(stored: StoredObject, pod: Pod) -> bool:
+    """Whether a stored budget is about a pod."""
+    return protects(stored.object, pod)
 
 
 NOT_FOUND: Final = 404
@@ -271,8 +278,17 @@ class Subresources:
         with api_errors_for_storage():
             await cache.refresh()
         prefix = key_prefix(self._budgets, pod.metadata.namespace)
-        budgets = [stored.object async for stored in Pacer().each(cache.select(prefix))]
-        decision = decide_eviction(pod, budgets, self._clock())
+        concerned: list[RawObject] = []
+        work = 0
+        async for stored in Pacer().each(cache.select(prefix)):
+            size = json_work(stored.entry.value)
+            if await self._workers.run(size, partial(_protects, stored, pod)):
+                concerned.append(stored.object)
+                work += size
+            if len(concerned) > 1:
+                break  # more make no difference
+        now = self._clock()
+        decision = await self._workers.run(work, lambda: decide_eviction(pod, concerned, now))
         if isinstance(decision, EvictionRefused):
             causes = (Cause(BUDGET_CAUSE, decision.cause),) if decision.cause else ()
             raise ApiError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -17,7 +18,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.http.rendering import Renderer
 from allot.apiserver.http.requests import ApiRequest, options_error
-from allot.apiserver.pacing import Pacer, Priority, begin_work
+from allot.apiserver.pacing import LARGE, Pacer, Priority, Workers, begin_work
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.reading import Reader, revision_of
 from allot.apiserver.registry.selection import Selection
@@ -96,12 +97,18 @@ class Watcher:
         renderer: Renderer,
         options: WatchOptions,
         converter: Converter,
+        workers: Workers,
     ) -> None:
         self._store = store
+        self._workers = workers
         self._cache = cache
         self._selection = selection
         self._is_everything = selection.is_everything
         self._renderer = renderer
+        self._shows_stored = (
+            type(renderer) is Renderer and renderer.version == cache.codec.storage_version
+        )
+        """Whether objects are sent as they are stored, so that only selectors look into them."""
         self._options = options
         self._converter = converter if is_converted(selection.resource) else None
         self._wake = asyncio.Event()
@@ -161,8 +168,11 @@ class Watcher:
             shown = await self._unless_stopped(self._converter.all_shown(resource, objects))
             if self._stopped:
                 return
-        lines = (render(stored) if matches(stored) else b"" for stored in shown)
-        async for chunk in _chunks(lines):
+
+        def line(stored: StoredObject) -> bytes:
+            return render(stored) if matches(stored) else b""
+
+        async for chunk in self._chunks(shown, line, self._work_on_object):
             yield chunk
         if self._options.initial_events and self._options.bookmarks:
             yield self._renderer.bookmark(self._seen, INITIAL_EVENTS_END)
@@ -186,7 +196,7 @@ class Watcher:
                 changes = map(self._past_change, chain.from_iterable(batches))
                 if self._converter is not None:
                     changes = await self._shown(changes)
-                async for chunk in _chunks(map(self._line, changes)):
+                async for chunk in self._chunks(changes, self._line, self._work_on_change):
                     yield chunk
                 self._seen = batches[-1][0].revision if batches else start
 
@@ -208,11 +218,16 @@ class Watcher:
                 if changes and self.is_paced:
                     await begin_work(Priority.PAUSED)  # a change wakes all watches
                 if len(changes) == 1:  # mostly
-                    line = self._line(changes[0])
+                    change = changes[0]
+                    work = self._work_on_change(change)
+                    if work <= LARGE:
+                        line = self._line(change)
+                    else:
+                        line = await self._workers.run(work, partial(self._line, change))
                     if line:
                         yield line
                 elif changes:
-                    async for chunk in _chunks(map(self._line, changes)):
+                    async for chunk in self._chunks(changes, self._line, self._work_on_change):
                         yield chunk
                 elif self._cache.is_closed:
                     return
@@ -298,23 +313,41 @@ class Watcher:
             type_ = seen_as(selection.matches, change)
         return b"" if type_ is None else self._renderer.event(change, type_)
 
+    def _work_on_change(self, change: ObjectChange) -> int:
+        """How much work the event of a change is, in bytes of JSON."""
+        if self._shows_stored and self._is_everything:
+            return 0
+        states = (change.old, change.new)
+        return max([0 if state is None else self._work_on_object(state) for state in states])
 
-async def _chunks(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """Lines in pieces that are worth sending, with pauses while they are made."""
-    pacer = Pacer()
-    parts: list[bytes] = []
-    size = 0
-    for line in lines:
-        if line:
-            parts.append(line)
-            size += len(line)
-        if size >= CHUNK_BYTES:
+    def _work_on_object(self, stored: StoredObject) -> int:
+        if self._shows_stored:
+            return 0 if self._is_everything else stored.decoding_work
+        return len(stored.entry.value)
+
+    async def _chunks(
+        self, items: Iterable[T], line_of: Callable[[T], bytes], work_on: Callable[[T], int]
+    ) -> AsyncIterator[bytes]:
+        """Lines in pieces that are worth sending, with pauses while they are made; long ones in a thread."""
+        pacer = Pacer()
+        parts: list[bytes] = []
+        size = 0
+        for item in items:
+            work = work_on(item)
+            if work <= LARGE:
+                line = line_of(item)
+            else:
+                line = await self._workers.run(work, partial(line_of, item))
+            if line:
+                parts.append(line)
+                size += len(line)
+            if size >= CHUNK_BYTES:
+                yield b"".join(parts)
+                parts, size = [], 0
+            if pacer.is_due:
+                await pacer.pause()
+        if parts:
             yield b"".join(parts)
-            parts, size = [], 0
-        if pacer.is_due:
-            await pacer.pause()
-    if parts:
-        yield b"".join(parts)
 
 
 def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:

@@ -14,7 +14,8 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 from allot.api.base import replace
 from allot.api.custom_resources import (
@@ -30,7 +31,7 @@ from allot.apiserver.kinds.custom_resource_definition import with_condition
 from allot.apiserver.kinds.custom_versions import CustomKind
 from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Pacer
+from allot.apiserver.pacing import LARGE, Pacer, json_work
 from allot.apiserver.registry.definition_status import (
     TakenNames,
     names_taken_by,
@@ -39,7 +40,7 @@ from allot.apiserver.registry.definition_status import (
 )
 from allot.apiserver.registry.deletion import DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore
-from allot.apiserver.registry.served import ServedResources
+from allot.apiserver.registry.served import Place, ServedResources
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
@@ -47,6 +48,7 @@ from allot.storage.interface import Delete, Operation, Put, RevisionConflictErro
 from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 RETRY_SECONDS: Final = 1.0
 DELETE_SECONDS: Final = 2.0
@@ -133,7 +135,11 @@ class CustomDefinitions:
         async for each in pacer.each(stored):
             known = self._seen.get(each.key)
             is_known = known is not None and known.revision == each.revision
-            seen[each.key] = known if known is not None and is_known else _Seen.of(each)
+            seen[each.key] = (
+                known
+                if known is not None and is_known
+                else await _beside(each, partial(_Seen.of, each))
+            )
         self._seen = seen
         names = {each.name for each in seen.values()}
         for name in [name for name in self._kinds if name not in names]:
@@ -169,7 +175,7 @@ class CustomDefinitions:
         """The definition with the status that it has now."""
         now = self._objects.clock()
         if definition.metadata.deletion_timestamp is None:
-            wanted = with_status(definition, taken, now)
+            wanted = await _beside(stored, lambda: with_status(definition, taken, now))
             if wanted is not definition:
                 await self._write(stored, wanted)
                 return wanted  # the change comes back
@@ -187,13 +193,19 @@ class CustomDefinitions:
         if known is not None and _same(known.definition, definition):
             return
         # A schema may have a hundred thousand parts.
-        kind = self._kinds[name] = await asyncio.to_thread(resources_of, definition)
-        served = [
-            kind.resources[version.name] for version in kind.versions.values() if version.is_served
-        ]
-        self._served.add_custom(name, served)
+        kind, places = await asyncio.to_thread(self._places_of, definition)
+        self._kinds[name] = kind
+        self._served.add_custom(name, places)
         if known is not None:
             await self._caches.forget(known.home)
+
+    def _places_of(
+        self, definition: CustomResourceDefinition
+    ) -> tuple[CustomKind, dict[Place, Resource]]:
+        kind = resources_of(definition)
+        versions = kind.versions.values()
+        served = [kind.resources[version.name] for version in versions if version.is_served]
+        return kind, self._served.places(served)
 
     async def _stop_serving(self, name: str) -> None:
         kind = self._kinds.pop(name)
@@ -250,21 +262,28 @@ class CustomDefinitions:
 
     async def _write(self, stored: StoredObject, definition: CustomResourceDefinition) -> None:
         """Store a definition as the server changed it, unless it was changed meanwhile."""
+        operation = await _beside(stored, lambda: self._operation(stored, definition))
+        with suppress(RevisionConflictError):
+            await self._store.write(operation)
+        self._wake.set()
+
+    def _operation(self, stored: StoredObject, definition: CustomResourceDefinition) -> Operation:
         codec = codec_for(self._definitions)
         old = stored.object
         managers = self._managers_after(definition, old, self._objects.clock())
         new = codec.with_metadata(definition, replace(definition.metadata, managed_fields=managers))
         metadata = new.metadata
         gone = metadata.deletion_timestamp is not None and not metadata.finalizers
-        operation: Operation
         if gone:
-            operation = Delete(stored.key, stored.revision)
-        else:
-            body = codec.encode(new, codec.storage_version)
-            operation = Put(stored.key, body, stored.revision)
-        with suppress(RevisionConflictError):
-            await self._store.write(operation)
-        self._wake.set()
+            return Delete(stored.key, stored.revision)
+        body = codec.encode(new, codec.storage_version)
+        return Put(stored.key, body, stored.revision)
+
+
+async def _beside(stored: StoredObject, work: Callable[[], T]) -> T:
+    """What `work` on a definition returns; on a large one it is done in a thread."""
+    is_large = json_work(stored.entry.value) > LARGE
+    return await asyncio.to_thread(work) if is_large else work()
 
 
 def _is_final(definition: CustomResourceDefinition) -> bool:

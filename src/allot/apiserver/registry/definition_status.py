@@ -129,7 +129,7 @@ def _accepted_names(
             reason, message = conflict, problem
         else:
             accepted[name] = wanted.get(name) or ""
-    mine = has.get("shortNames") or ()
+    mine = frozenset(has.get("shortNames") or ())
     problems = [
         problem
         for short in wanted.get("shortNames") or ()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Pacer
+from allot.apiserver.pacing import LARGE, Pacer, Workers
 from allot.apiserver.registry import continue_tokens
 from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.selection import Selection
@@ -81,7 +82,10 @@ def revision_of(text: str) -> int:
 class Reader:
     """Reads of one API server."""
 
-    def __init__(self, store: Store, caches: Caches, converter: Converter) -> None:
+    def __init__(
+        self, store: Store, caches: Caches, converter: Converter, workers: Workers
+    ) -> None:
+        self._workers = workers
         self._store = store
         self._caches = caches
         self._converter = converter
@@ -180,14 +184,27 @@ class Reader:
                 objects=await self._converter.all_shown(selection.resource, page.objects)
             )
         candidates = await self._converter.all_shown(selection.resource, candidates)
+        found = await self._matching(candidates, selection)
+        return _page(found, selection, revision, limit)
+
+    async def _matching(
+        self, candidates: Sequence[StoredObject], selection: Selection
+    ) -> Sequence[StoredObject]:
+        """The objects that a selection has, in order. Large ones are decoded in a thread, one by one."""
         found: list[StoredObject] = []
         pacer, matches = Pacer(), selection.matches
         for start in range(0, len(candidates), MATCHED_AT_ONCE):
             some = candidates[start : start + MATCHED_AT_ONCE]
-            found += [stored for stored in some if matches(stored)]
+            if max([len(stored.entry.value) for stored in some]) <= LARGE:
+                found += [stored for stored in some if matches(stored)]
+            else:
+                for stored in some:
+                    work = partial(matches, stored)
+                    if await self._workers.run(stored.decoding_work, work):
+                        found.append(stored)
             if pacer.is_due:
                 await pacer.pause()
-        return _page(found, selection, revision, limit)
+        return found
 
     async def _past(self, selection: Selection, revision: int, after: str, limit: int) -> Listing:
         codec = storage_codec(selection.resource)
@@ -202,7 +219,7 @@ class Reader:
                 )
             read = [StoredObject(entry, codec) async for entry in Pacer().each(page.entries)]
             shown = await self._converter.all_shown(selection.resource, read)
-            found += [each async for each in Pacer().each(shown) if selection.matches(each)]
+            found += await self._matching(shown, selection)
             if not page.remaining or (wanted and len(found) >= wanted):
                 break
             after = page.entries[-1].key

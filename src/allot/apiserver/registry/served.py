@@ -16,6 +16,8 @@ from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.features import DEFAULTS, FeatureGates
 
 T = TypeVar("T")
+Place = tuple[str, str, str]
+"""Where a resource is served: group, version and plural name."""
 
 
 class ServedResources:
@@ -30,18 +32,21 @@ class ServedResources:
         self._listeners: list[Callable[[], None]] = []
         self._derived: dict[Hashable, Any] = {}
         self.resources: tuple[Resource, ...] = ()
-        self._by_plural: Mapping[tuple[str, str, str], Resource] = {}
+        self._built_in_places: Final = self.places(self._built_in)
+        self._custom_places: dict[Place, Resource] = {}
         self._update()
+
+    def places(self, resources: Iterable[Resource]) -> dict[Place, Resource]:
+        """Resources by where they are served. A definition may have ten thousand versions: not on the event loop."""
+        return {
+            (resource.group, version, resource.plural): resource
+            for resource in resources
+            for version in self.versions(resource)
+        }
 
     def _update(self) -> None:
         custom = [resource for several in self._custom.values() for resource in several]
         self.resources = (*self._built_in, *custom)
-        # Built-in resources last: no definition takes the place of one.
-        self._by_plural = {
-            (resource.group, version, resource.plural): resource
-            for resource in (*custom, *self._built_in)
-            for version in self.versions(resource)
-        }
         # A new one: what is being derived from the old resources is not taken for the new ones.
         self._derived = {}
         for listener in self._listeners:
@@ -49,14 +54,23 @@ class ServedResources:
 
     # --- custom resources ---
 
-    def add_custom(self, name: str, resources: Iterable[Resource]) -> None:
+    def add_custom(self, name: str, places: Mapping[Place, Resource]) -> None:
         """Serve the resources of a definition, in place of those it had."""
-        self._custom[name] = tuple(resources)
+        self._forget(self._custom.get(name, ()))
+        self._custom[name] = tuple(places.values())
+        self._custom_places.update(places)
         self._update()
 
     def remove_custom(self, name: str) -> None:
-        if self._custom.pop(name, None) is not None:
+        resources = self._custom.pop(name, None)
+        if resources is not None:
+            self._forget(resources)
             self._update()
+
+    def _forget(self, resources: Iterable[Resource]) -> None:
+        for resource in resources:
+            for version in resource.versions:
+                self._custom_places.pop((resource.group, version, resource.plural), None)
 
     def custom(self, name: str) -> tuple[Resource, ...]:
         """The resources of a definition that are served."""
@@ -93,7 +107,9 @@ class ServedResources:
 
     def find(self, group_version: GroupVersion, plural: str) -> Resource | None:
         """The resource with this name in a URL."""
-        return self._by_plural.get((*group_version, plural))
+        place = (*group_version, plural)
+        # No definition takes the place of a built-in resource.
+        return self._built_in_places.get(place) or self._custom_places.get(place)
 
     def find_kind(self, gvk: GroupVersionKind) -> Resource | None:
         """The resource of a kind in a version."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
@@ -10,9 +11,10 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes
 from allot.apiserver.defaults.services import SERVICE_NETWORK, with_addresses
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Pacer
+from allot.apiserver.pacing import Pacer, Workers
 from allot.apiserver.registry.begin_hooks import Begun
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.storage.interface import MISSING, Put, Store
 from allot.validation.fields import FieldPath, invalid
 from allot.validation.ip_addresses import parse_address
@@ -27,8 +29,9 @@ class ServiceAddresses:
 
     KEY: Final = "service-addresses"
 
-    def __init__(self, store: Store, caches: Caches) -> None:
+    def __init__(self, store: Store, caches: Caches, workers: Workers) -> None:
         self._store = store
+        self._workers = workers
         self._caches = caches
         self._services = resource_named("", "services")
 
@@ -44,7 +47,9 @@ class ServiceAddresses:
         ports: set[Any] = set()
         async for stored in Pacer().each(cache.select(cache.prefix)):
             if stored.key != own:
-                address, taken = _addresses(stored.object.data)
+                address, taken = await self._workers.run(
+                    stored.decoding_work, partial(_stored_addresses, stored)
+                )
                 addresses.add(address)
                 ports.update(taken)
         service: RawObject = attributes.new
@@ -99,3 +104,7 @@ def _addresses(service: Mapping[str, Any]) -> tuple[Any, list[Any]]:
     """The cluster IP and the node ports of a service."""
     spec = service.get("spec") or {}
     return spec.get("clusterIP"), [port.get("nodePort") for port in spec.get("ports") or ()]
+
+
+def _stored_addresses(stored: StoredObject) -> tuple[Any, list[Any]]:
+    return _addresses(stored.object.data)

@@ -56,6 +56,11 @@ class StoredObject:
         """Whether the object is kept, so that it need not be decoded."""
         return self._object is not None or self._written is not None
 
+    @property
+    def decoding_work(self) -> int:
+        """How much work it is to look into the object, in bytes of JSON."""
+        return 0 if self.is_decoded else len(self.entry.value)
+
     def _decoded(self) -> Any:
         return self.codec.decode_stored(self.entry.value)
 

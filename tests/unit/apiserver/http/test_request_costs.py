@@ -253,4 +253,4 @@ def test_a_status_of_a_pod_that_is_applied() -> None:
     }
     query = b"fieldManager=test&force=true"
     path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 2250
+    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 2270

@@ -17,7 +17,7 @@ from allot.apiserver.auth.rbac.escalation import (
     uncovered,
 )
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
-from allot.apiserver.auth.rbac.policy_index import RoleBinding
+from allot.apiserver.auth.rbac.policy_index import role_of
 from allot.apiserver.auth.rbac.rules import ANY, PolicyRule
 from allot.apiserver.kinds.request import Caller, Permission
 from allot.apiserver.kinds.resources import Resource
@@ -77,7 +77,7 @@ class EscalationCheck:
     async def _check_binding(self, attributes: AdmissionAttributes, caller: Caller) -> None:
         resource, key = attributes.resource, attributes.key
         new, old = attributes.new, attributes.old
-        role = RoleBinding.from_document(new.data).role
+        role = role_of(new.data)
         plural = f"{role.kind.lower()}s"
         if caller.may(Permission("bind", plural, key.namespace, role.name)):
             return

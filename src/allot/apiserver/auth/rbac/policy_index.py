@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from allot.apiserver.auth.authentication import SERVICE_ACCOUNT_PREFIX, User
 from allot.apiserver.auth.rbac.rules import PolicyRule
 from allot.apiserver.auth.rbac.stored_role import StoredRole
 from allot.validation.parts import part, parts, text
+
+Document = Mapping[str, Any]
+MANY_SUBJECTS: Final = 256
+FEW_GROUPS: Final = 32
+"""Of a user in more groups, those without a binding are left out first: a review may name a hundred thousand."""
 
 
 class Subject(NamedTuple):
@@ -40,42 +46,67 @@ class RoleBinding(NamedTuple):
     namespace: str
     name: str
     role: RoleRef
-    subjects: tuple[tuple[Subject, str], ...]
-    """Each with its display form: `User "alice"`."""
+    users: Mapping[str, Document]
+    """The first subject with each name. Service accounts are users."""
+    groups: Mapping[str, Document]
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> RoleBinding:
-        metadata, ref = part(document, "metadata"), part(document, "roleRef")
+    def from_document(cls, document: Document) -> RoleBinding:
+        metadata = part(document, "metadata")
         namespace = text(metadata, "namespace")
-        home = namespace if ref.get("kind") == "Role" else ""
-        subjects = tuple(_subjects(parts(document, "subjects"), namespace))
-        return cls(namespace, text(metadata, "name"), RoleRef(home, text(ref, "name")), subjects)
+        users: dict[str, Document] = {}
+        groups: dict[str, Document] = {}
+        # Without calls and new objects: a binding may have tens of thousands of subjects.
+        for subject in parts(document, "subjects"):
+            kind, name = subject.get("kind"), subject.get("name") or ""
+            if kind == "User":
+                users.setdefault(name, subject)
+            elif kind == "Group":
+                groups.setdefault(name, subject)
+            elif kind == "ServiceAccount":
+                home = subject.get("namespace") or namespace
+                if home:
+                    users.setdefault(f"{SERVICE_ACCOUNT_PREFIX}{home}:{name}", subject)
+        return cls(namespace, text(metadata, "name"), role_of(document), users, groups)
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.users) + len(self.groups) > MANY_SUBJECTS
+
+    def subjects(self) -> Iterator[Subject]:
+        for name in self.users:
+            yield Subject(False, name)
+        for name in self.groups:
+            yield Subject(True, name)
+
+    def first_of(self, user: str, groups: Mapping[str, int]) -> Subject | None:
+        """The first that it is about: the user, or one of the groups, which come with their places."""
+        if user in self.users:
+            return Subject(False, user)
+        found = self.groups.keys() & groups.keys()
+        return Subject(True, min(found, key=groups.__getitem__)) if found else None
 
     def granted(self, subject: Subject) -> str:
         """Why a request is allowed, in Kubernetes' wording."""
-        shown = next(text for found, text in self.subjects if found == subject)
+        shown = self._shown((self.groups if subject.is_group else self.users)[subject.name])
         named = f"{self.name}/{self.namespace}" if self.namespace else self.name
         kind = "RoleBinding" if self.namespace else "ClusterRoleBinding"
         return (
             f'RBAC: allowed by {kind} "{named}" of {self.role.kind} "{self.role.name}" to {shown}'
         )
 
+    def _shown(self, subject: Document) -> str:
+        kind, name = subject["kind"], text(subject, "name")
+        if kind == "ServiceAccount":
+            name = f"{name}/{text(subject, 'namespace') or self.namespace}"
+        return f'{kind} "{name}"'
 
-def _subjects(
-    documents: Iterable[Mapping[str, Any]], namespace: str
-) -> Iterator[tuple[Subject, str]]:
-    for document in documents:
-        name = text(document, "name")
-        match document.get("kind"):
-            case "User":
-                yield Subject(False, name), f'User "{name}"'
-            case "Group":
-                yield Subject(True, name), f'Group "{name}"'
-            case "ServiceAccount":
-                home = text(document, "namespace") or namespace
-                if home:
-                    user = f"{SERVICE_ACCOUNT_PREFIX}{home}:{name}"
-                    yield Subject(False, user), f'ServiceAccount "{name}/{home}"'
+
+def role_of(document: Document) -> RoleRef:
+    """The role that a binding is about."""
+    ref = part(document, "roleRef")
+    home = text(part(document, "metadata"), "namespace") if ref.get("kind") == "Role" else ""
+    return RoleRef(home, text(ref, "name"))
 
 
 class BoundRole(NamedTuple):
@@ -93,6 +124,10 @@ class PolicyIndex:
         self._roles: dict[RoleRef, StoredRole] = {}
         self._bindings: dict[tuple[str, str], RoleBinding] = {}
         self._by_subject: dict[tuple[str, Subject], dict[str, RoleBinding]] = {}
+        self._large: dict[str, dict[str, RoleBinding]] = {}
+        """Bindings with very many subjects, by namespace and name: they are asked, and not indexed."""
+        self._bound_groups: Counter[str] = Counter()
+        """Groups that have bindings: how many."""
 
     # --- changes ---
 
@@ -108,7 +143,11 @@ class PolicyIndex:
         binding = RoleBinding.from_document(document)
         self.remove_binding(binding.namespace, binding.name)
         self._bindings[binding.namespace, binding.name] = binding
-        for subject, _ in binding.subjects:
+        self._bound_groups.update(binding.groups.keys())
+        if binding.is_large:
+            self._large.setdefault(binding.namespace, {})[binding.name] = binding
+            return
+        for subject in binding.subjects():
             found = self._by_subject.setdefault((binding.namespace, subject), {})
             found[binding.name] = binding
 
@@ -116,7 +155,15 @@ class PolicyIndex:
         binding = self._bindings.pop((namespace, name), None)
         if binding is None:
             return
-        for subject, _ in binding.subjects:
+        counts = self._bound_groups
+        for group in binding.groups:
+            counts[group] -= 1
+            if not counts[group]:
+                del counts[group]
+        if binding.is_large:
+            del self._large[namespace][name]
+            return
+        for subject in binding.subjects():
             found = self._by_subject.get((namespace, subject))
             if found is not None:
                 found.pop(name, None)
@@ -155,16 +202,28 @@ class PolicyIndex:
         return rules, missing
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Subject, RoleBinding]]:
-        subjects = (Subject(False, user.name), *(Subject(True, group) for group in user.groups))
+        groups: Iterable[str] = user.groups
+        if len(user.groups) > FEW_GROUPS:
+            bound = self._bound_groups
+            groups = [group for group in user.groups if group in bound]
+        subjects = (Subject(False, user.name), *(Subject(True, group) for group in groups))
         for place in ("", namespace) if namespace else ("",):
             yield from self._bound(place, subjects)
 
     def _bound(
-        self, namespace: str, subjects: Iterable[Subject]
+        self, namespace: str, subjects: Sequence[Subject]
     ) -> list[tuple[Subject, RoleBinding]]:
-        """Each binding once, with the first matching subject; sorted by name."""
+        """Each binding once, with the first matching subject, the user or a group; sorted by name."""
         found: dict[str, tuple[Subject, RoleBinding]] = {}
         for subject in subjects:
             for name, binding in self._by_subject.get((namespace, subject), {}).items():
                 found.setdefault(name, (subject, binding))
+        large = self._large.get(namespace)
+        if large:
+            user = subjects[0].name
+            groups = {subject.name: place for place, subject in enumerate(subjects[1:])}
+            for name, binding in large.items():
+                first = binding.first_of(user, groups)
+                if first is not None:
+                    found[name] = (first, binding)
         return [found[name] for name in sorted(found)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tests.attacks import device_bombs, extensions, request_floods, workloads
+from tests.attacks import device_bombs, extensions, products, request_floods, workloads
 from tests.attacks.attack import Attack
 
 Made = Callable[[], Attack]
@@ -114,4 +114,11 @@ REQUESTS: Final[dict[str, Made]] = {
     ),
 }
 
-FURTHER: Final = {**DEVICES, **CONTROLLERS, **EXTENSIONS, **REQUESTS}
+PRODUCTS: Final[dict[str, Made]] = {
+    "products": lambda: Attack("products", flood=products.pods(), seconds=20),
+    "subjects": lambda: Attack("subjects", flood=products.subjects(), seconds=20),
+    "short-names": lambda: Attack("short-names", products.short_names(), seconds=15),
+    "selected": lambda: Attack("selected", flood=products.selected(), seconds=25),
+}
+
+FURTHER: Final = {**DEVICES, **CONTROLLERS, **EXTENSIONS, **REQUESTS, **PRODUCTS}

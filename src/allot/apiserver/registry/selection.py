@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 from allot.api.selectors import EVERYTHING, LabelMatcher, LabelSelector
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import LARGE
 from allot.apiserver.selectors import FieldMatcher, FieldSelector
 from allot.apiserver.watch_cache.caches import key_prefix
 from allot.apiserver.watch_cache.codecs import storage_codec
@@ -13,7 +18,15 @@ from allot.apiserver.watch_cache.stored_objects import StoredObject
 class Selection:
     """Objects under a prefix that match two selectors, which are compiled once."""
 
-    __slots__ = ("_fields", "_labels", "_name", "is_everything", "prefix", "resource")
+    __slots__ = (
+        "_asks_only_metadata",
+        "_fields",
+        "_labels",
+        "_name",
+        "is_everything",
+        "prefix",
+        "resource",
+    )
 
     def __init__(
         self,
@@ -29,6 +42,8 @@ class Selection:
         self._labels = None if labels.is_everything else LabelMatcher(labels)
         self._fields = None if fields.is_everything else FieldMatcher(fields)
         self._name = fields.exact("metadata.name")
+        names = {requirement.field for requirement in fields.requirements}
+        self._asks_only_metadata = names <= {"metadata.name", "metadata.namespace"}
 
     @property
     def only_key(self) -> str | None:
@@ -44,6 +59,8 @@ class Selection:
             return False
         if self.is_everything:
             return True
+        if self._asks_only_metadata and stored.decoding_work > LARGE:
+            return self._matches_metadata(stored)
         obj = stored.object
         metadata = obj.metadata
         if self._labels is not None and not self._labels.matches(metadata.labels):
@@ -61,3 +78,28 @@ class Selection:
             return codec.field(obj, self.resource.selectable_fields[name])
 
         return self._fields.matches(field)
+
+    def _matches_metadata(self, stored: StoredObject) -> bool:
+        """The same for a large object, most of which is skipped: to decode it whole is one long call into C."""
+        metadata = _metadata.decode(stored.entry.value).metadata
+        if self._labels is not None and not self._labels.matches(metadata.labels or {}):
+            return False
+        if self._fields is None:
+            return True
+        fields = {"metadata.name": metadata.name, "metadata.namespace": metadata.namespace}
+        return self._fields.matches(fields.__getitem__)
+
+
+class _Metadata(msgspec.Struct):
+    """What selectors ask about all kinds."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _OnlyMetadata(msgspec.Struct):
+    metadata: _Metadata
+
+
+_metadata: Final = msgspec.json.Decoder(_OnlyMetadata)

@@ -19,10 +19,11 @@ from allot.validation.fields import FieldError, FieldPath
 from allot.validation.lists import identity, repeated
 from allot.validation.nodes import validate_node_update
 from allot.validation.pod import validate_pod_spec
-from allot.validation.pod_annotations import APP_ARMOR, validate_pod_annotations
+from allot.validation.pod_annotations import validate_pod_annotations
 from allot.validation.pod_placement import validate_pod_placement
 from allot.validation.pod_status import validate_pod_status
 from allot.validation.pod_status_basics import validate_pod_status_update
+from allot.validation.profile_annotations import APP_ARMOR
 from allot.validation.service_addresses import validate_addresses
 from tests.step_counts import counted, steps, with_counted_texts
 

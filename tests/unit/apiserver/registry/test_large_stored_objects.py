@@ -1,4 +1,4 @@
-"""Large objects that are not decoded are looked into in threads, one by one, whoever asks."""
+"""Large objects that are not decoded are looked into in threads, one by one, for all who ask."""
 
 from __future__ import annotations
 

@@ -51,13 +51,13 @@ class Comparison(NamedTuple):
 
 def same_value(left: Any, right: Any) -> bool:
     """Whether two JSON values are equal: 1 is 1.0, but not true."""
-    if left != right:
-        return False
-    return repr(left) == repr(right) or _same_types(left, right)
+    return bool(left == right) and _same_types(left, right)
 
 
 def _same_types(left: Any, right: Any) -> bool:
     """Whether equal values are booleans at the same places."""
+    if left is right:
+        return True
     if isinstance(left, dict):
         return all(_same_types(item, right[name]) for name, item in left.items())
     if isinstance(left, list):

@@ -18,6 +18,7 @@ from allot.api import scheme
 from allot.api.base import replace
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion
+from allot.api.large_json import decode_in_pieces
 from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
@@ -194,7 +195,7 @@ class RawCodec(PartialCodec):
         return [str(issue) for issue in unknown_fields(body, self.resource.gvk(version))]
 
     def decode_stored(self, body: bytes) -> RawObject:
-        return self.view({**msgspec.json.decode(body), **self._type_meta})
+        return self.view({**decode_in_pieces(body), **self._type_meta})
 
     def as_stored(self, obj: RawObject) -> RawObject:
         data = dict(obj.data)

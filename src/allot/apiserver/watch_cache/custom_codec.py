@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from allot.api.decoding import DecodeError
+from allot.api.large_json import decode_in_pieces
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.api.strictness import Pairs, decode_pairs, has_no_duplicates
@@ -120,7 +121,7 @@ class CustomCodec(Codec):
     # --- storage ---
 
     def decode_stored(self, body: bytes) -> RawObject:
-        data: dict[str, Any] = msgspec.json.decode(body)
+        data: dict[str, Any] = decode_in_pieces(body)
         written = data.pop("apiVersion", "")
         version = self._versions.get(written, self._storage)
         data = prune(data, version.schema, is_root=True)

@@ -177,14 +177,16 @@ class Link:
                 if stream is not None:
                     stream.received(frame)
             case RequestFrame() if self.serve is not None:
-                task = asyncio.create_task(self._answer(self.serve(frame)))
+                task = asyncio.create_task(self._answer(frame, self.serve))
                 self._serving.add(task)
                 task.add_done_callback(self._serving.discard)
             case _:
                 pass  # only servers get these
 
-    async def _answer(self, answer: Awaitable[ResponseFrame]) -> None:
-        self._protocol.send(await answer)
+    async def _answer(
+        self, frame: RequestFrame, serve: Callable[[RequestFrame], Awaitable[ResponseFrame]]
+    ) -> None:
+        self._protocol.send(await serve(frame))
 
     def _on_lost(self) -> None:
         self.is_lost.set()

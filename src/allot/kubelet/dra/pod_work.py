@@ -75,7 +75,7 @@ class PodWork:
             )
         if self._clock.now() < work.retry_at:
             return self._waiting(work)
-        work.task = asyncio.create_task(self._run(uid, work, run()))
+        work.task = asyncio.create_task(self._run(uid, work, run))
         return PENDING
 
     def fail(self, uid: str, pod: ObjectKey, message: str) -> PodWorkOutcome:
@@ -123,9 +123,11 @@ class PodWork:
                 work.task.cancel()
         self._works.clear()
 
-    async def _run(self, uid: str, work: _Work, running: Coroutine[Any, Any, None]) -> None:
+    async def _run(
+        self, uid: str, work: _Work, run: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         try:
-            await running
+            await run()  # not made before: the task may be cancelled before it begins
             if self._works.get(uid) is work:
                 del self._works[uid]
         except self._failure as error:

@@ -240,7 +240,7 @@ def test_a_status_patch_of_a_pod() -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "NUMBER"}
     body = {"status": {"conditions": [condition]}}
     path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 1270
+    assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 1300
 
 
 def test_a_status_of_a_pod_that_is_applied() -> None:
@@ -253,4 +253,4 @@ def test_a_status_of_a_pod_that_is_applied() -> None:
     }
     query = b"fieldManager=test&force=true"
     path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 2270
+    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 1560

@@ -10,6 +10,7 @@ _CHANGING = ("uid", "resourceVersion", "creationTimestamp", "time", "lastTransit
 _generated = re.compile(r"pre-\w{5}$")
 _place = re.compile(r" \([\w.\[\]-]+: [^()]*\)$")
 _operation = re.compile(r"(?<=in our request): operation \d+ .*")
+_age = re.compile(r"(\d+[smhdy])+").fullmatch
 _times = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
@@ -62,19 +63,24 @@ def _in_order(value: Any) -> str:
 
 
 def _table(table: dict[str, Any]) -> dict[str, Any]:
-    """A table with its own descriptions of columns that every server words itself."""
+    """A table with its own descriptions of columns that every server words itself, and without ages, which grow."""
+    definitions = table.get("columnDefinitions") or ()
+    is_date = [column["type"] == "date" for column in definitions]
     columns = [
         {name: value for name, value in column.items() if name != "description"}
         | {"custom": column["description"] if "JSONPath" in column["description"] else ""}
-        for column in table.get("columnDefinitions") or ()
+        for column in definitions
     ]
     return {
         "columns": columns,
         "rows": [
-            [
-                _times.sub("some time", cell) if isinstance(cell, str) else cell
-                for cell in row["cells"]
-            ]
+            [_cell(cell, date) for cell, date in zip(row["cells"], is_date, strict=True)]
             for row in table.get("rows") or ()
         ],
     }
+
+
+def _cell(cell: Any, is_date: bool) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    return "some age" if is_date and _age(cell) else _times.sub("some time", cell)

@@ -570,6 +570,22 @@ def test_under_the_rules_of_v1_38_an_incomplete_pool_is_never_reported() -> None
 def test_of_two_controllers_one_answers() -> None:
     async def story() -> None:
         async with a_pool_status_scene(controllers=2) as scene:
+            both = asyncio.Barrier(2)
+
+            def meeting(transport: Any) -> Callable[[int], Awaitable[None]]:
+                """Both have computed an answer to the first question when one of them writes it."""
+                met: list[str] = []
+
+                async def meet(_: int) -> None:
+                    name = transport.written[-1]["metadata"]["name"]
+                    if name == "q-0" and name not in met:
+                        met.append(name)
+                        await both.wait()
+
+                return meet
+
+            for transport in scene.transports:
+                transport.before_write = meeting(transport)
             await scene.publish("s", 2)
             names = [f"q-{number}" for number in range(30)]
             for name in names:

@@ -1,13 +1,14 @@
-"""A commit whose writes are shown while it runs (decision 0015), and what remains of them if it fails."""
+"""A commit whose writes are shown before it ends (decision 0015), and what remains of them if it fails."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from allot.storage.interface import Change, Entry, Put, StorageError
 from allot.storage.transactions import Batch, decide_changes
+from allot.storage.write_group import WriteGroup, refuse
 
 WITHDRAWN: Final = "withdrawn"
 """The key whose changes take the place of withdrawn revisions."""
@@ -16,17 +17,33 @@ WITHDRAWN: Final = "withdrawn"
 class PendingCommit:
     """Writes that are shown and not yet durable."""
 
-    def __init__(self, durable: int, batches: Sequence[Batch]) -> None:
+    def __init__(self, durable: int) -> None:
         self.durable = durable
         """The last revision before them."""
-        self._batches = batches
+        self.batches: list[Batch] = []
+        self.size = 0
+        """The number of writes, also those that change nothing."""
+        self.is_due = False
+        """Whether somebody waits until they are durable."""
+        self._groups: list[WriteGroup] = []
         self._ended = asyncio.Event()
         self._error: StorageError | None = None
+
+    def add(self, group: WriteGroup) -> None:
+        self._groups.append(group)
+        self.batches += group.batches
+        self.size += len(group.writes)
+        self.is_due = self.is_due or not all(write.is_submitted for write in group.writes)
 
     def end(self, error: StorageError | None = None) -> None:
         """The writes are durable, or withdrawn because of an error."""
         self._error = error
         self._ended.set()
+        for group in self._groups:
+            if error is None:
+                group.answer()
+            else:
+                refuse(group.writes, error)
 
     async def wait(self) -> None:
         """Returns when the writes are durable; raises if they were withdrawn."""
@@ -36,7 +53,7 @@ class PendingCommit:
 
     def undone(self) -> Iterator[Change]:
         """The changes that restore what was before, in order."""
-        for batch in reversed(self._batches):
+        for batch in reversed(self.batches):
             for change in reversed(batch):
                 yield Change(change.revision, change.key, change.previous, change.entry)
 

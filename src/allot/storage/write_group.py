@@ -34,7 +34,7 @@ class WriteGroup:
         """`last` is the revision of the `current` entries."""
         self.last = last
         self.batches: list[Batch] = []
-        self._writes = writes
+        self.writes = writes
         self._outcomes: list[int | RevisionConflictError] = []
         staged: dict[str, Entry | None] = {}
 
@@ -55,13 +55,13 @@ class WriteGroup:
 
     def answer_submitted(self) -> None:
         """The changes are shown."""
-        for write, outcome in zip(self._writes, self._outcomes, strict=True):
+        for write, outcome in zip(self.writes, self._outcomes, strict=True):
             if write.is_submitted:
                 _answer(write, outcome)
 
     def answer(self) -> None:
         """The changes are durable."""
-        for write, outcome in zip(self._writes, self._outcomes, strict=True):
+        for write, outcome in zip(self.writes, self._outcomes, strict=True):
             _answer(write, outcome)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from allot.storage import sqlite
+from allot.storage import sqlite_writes
 from allot.storage.interface import (
     MISSING,
     Put,
@@ -132,19 +133,92 @@ def test_without_the_option_nothing_is_shown_before_it_is_durable(
     asyncio.run(scenario())
 
 
-def test_writes_during_a_commit_share_the_next_one(play: Play, commits: HeldCommits) -> None:
-    """They are shown when it begins: at most one commit is ahead of what is durable."""
+def test_writes_during_a_commit_are_shown_and_share_the_next_one(
+    play: Play, commits: HeldCommits
+) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        commits.hold()
+        await store.submit(Put("a", b"1"))
+        await asyncio.sleep(0.01)
+        others = [store.submit(Put(f"b{n}", b"")) for n in range(10)]
+        assert await asyncio.gather(*others) == list(range(2, 12))
+        assert await value_of(store, "b9") == b""
+        durable = asyncio.create_task(store.write(Put("c", b"")))
+        first, last = (asyncio.create_task(store.until_durable(n)) for n in (1, 11))
+        assert await is_waiting(durable)
+        assert (store.announced, store.durable) == (12, 0)
+        commits.release()
+        await first
+        await last
+        assert await durable == 12
+        assert commits.count == 2
+
+    play(scenario)
+
+
+def test_writes_that_nobody_waits_for_share_a_commit(
+    play: Play, commits: HeldCommits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writes, "MAX_DELAY_SECONDS", 1000.0)
+
+    async def scenario(store: SqliteStore) -> None:
+        for revision in range(1, 6):
+            assert await store.submit(Put(f"{revision}", b"")) == revision
+            await asyncio.sleep(0.001)
+        assert (commits.count, store.durable) == (0, 0)
+        await store.until_durable(3)
+        assert (commits.count, store.durable) == (1, 5)
+        await store.submit(Put("a", b""))
+        assert await store.write(Put("b", b"")) == 7
+        assert (commits.count, store.durable) == (2, 7)
+        await store.submit(Put("c", b""))
+
+    play(scenario)
+    assert commits.count == 3  # closing waits for the last one
+
+
+def test_writes_that_nobody_waits_for_are_committed_soon(play: Play, commits: HeldCommits) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        await store.submit(Put("a", b""))
+        while store.durable < 1:
+            await asyncio.sleep(0.001)
+        assert commits.count == 1
+
+    play(scenario)
+
+
+def test_what_is_shown_is_bounded(
+    play: Play, commits: HeldCommits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writes, "MAX_WRITES_PER_COMMIT", 3)
 
     async def scenario(store: SqliteStore) -> None:
         commits.hold()
         await store.submit(Put("a", b"1"))
-        others = [asyncio.create_task(store.submit(Put(f"b{n}", b""))) for n in range(10)]
-        assert await is_waiting(others[0])
-        assert await value_of(store, "b0") is None
+        await asyncio.sleep(0.01)
+        others = [asyncio.create_task(store.submit(Put(f"b{n}", b""))) for n in range(5)]
+        assert await is_waiting(others[3])
+        assert store.announced == 4
         commits.release()
-        assert await asyncio.gather(*others) == list(range(2, 12))
-        await store.until_durable(11)
-        assert commits.count == 2
+        assert await asyncio.gather(*others) == list(range(2, 7))
+        await store.until_durable(6)
+        assert commits.count == 3
+
+    play(scenario)
+
+
+def test_a_conflict_is_answered_when_what_it_shows_is_durable(
+    play: Play, commits: HeldCommits
+) -> None:
+    async def scenario(store: SqliteStore) -> None:
+        commits.hold()
+        await store.submit(Put("a", b"1"))
+        refused = asyncio.create_task(store.write(Put("a", b"2", MISSING)))
+        assert await is_waiting(refused)
+        commits.release()
+        with pytest.raises(RevisionConflictError):
+            await refused
+        assert store.durable == 1
 
     play(scenario)
 
@@ -205,7 +279,7 @@ def test_compaction_waits_for_the_commit(play: Play, commits: HeldCommits) -> No
 def test_a_failed_commit_is_withdrawn(
     play: Play, commits: HeldCommits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_writes, "RETRY_SECONDS", 0.01)
     withdrawn: list[int] = []
 
     async def scenario(store: SqliteStore) -> None:
@@ -217,9 +291,10 @@ def test_a_failed_commit_is_withdrawn(
         both = [store.submit(Put("a", b"2")), store.submit(Put("c", b"3"))]
         assert await asyncio.gather(*both) == [2, 3]
         confirmed = asyncio.create_task(store.until_durable(3))
-        # It may have been written because of what was shown.
-        follower = asyncio.create_task(store.submit(Put("d", b"4")))
         assert await is_waiting(confirmed)
+        # These may have been written because of what was shown.
+        assert await store.submit(Put("a", b"4")) == 4
+        follower = asyncio.create_task(store.write(Put("d", b"5")))
         assert await is_waiting(follower)
 
         commits.fail()
@@ -239,16 +314,16 @@ def test_a_failed_commit_is_withdrawn(
         commits.release()
         while store.trouble is not None:
             await asyncio.sleep(0.01)
-        # 2 and 3 stood for something else.
-        assert await store.write(Put("a", b"5")) == 4
+        # 2 to 5 stood for something else.
+        assert await store.write(Put("a", b"6")) == 6
         with pytest.raises(RevisionConflictError):
-            await store.write(Put("a", b"6", 2))
+            await store.write(Put("a", b"7", 2))
         history = [
             (change.revision, change.key)
             for changes in await store.watch("", 1).backlog()
             for change in changes
         ]
-        assert history == [(2, WITHDRAWN), (3, WITHDRAWN), (4, "a")]
+        assert history == [*((revision, WITHDRAWN) for revision in (2, 3, 4, 5)), (6, "a")]
 
     play(scenario)
 
@@ -317,5 +392,39 @@ def test_a_commit_that_only_seemed_to_fail_is_shown_again(
             assert await store.write(Put("b", b"2")) == 2
             assert await value_of(store, "a") == b"1"
             await store.until_durable(1)
+
+    asyncio.run(scenario())
+
+
+def test_what_followed_a_commit_that_only_seemed_to_fail_is_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, may_end = RevisionLog.append, threading.Event()
+
+    def append_and_fail(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
+        append(log, batches, last, time)
+        assert may_end.wait(60)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    async def scenario() -> None:
+        async with opened(tmp_path / "store.db") as store:
+            monkeypatch.setattr(RevisionLog, "append", append_and_fail)
+            await store.submit(Put("a", b"1"))
+            await asyncio.sleep(0.01)
+            assert await store.submit(Put("a", b"2")) == 2
+            assert await store.submit(Put("a", b"3")) == 3
+            may_end.set()
+            with pytest.raises(StoreUnavailableError):
+                await store.until_durable(3)
+            monkeypatch.setattr(RevisionLog, "append", append)
+            assert await store.write(Put("b", b"")) == 4
+            assert await value_of(store, "a") == b"1"
+            await store.until_durable(1)
+            for revision in (2, 3):
+                with pytest.raises(StoreUnavailableError):
+                    await store.until_durable(revision)
+        async with opened(tmp_path / "store.db") as store:
+            keys = [entry.key for entry in (await store.list("")).entries]
+            assert keys == ["a", "b", WITHDRAWN]
 
     asyncio.run(scenario())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from allot.storage import revision_log, sqlite, sqlite_schema
+from allot.storage import revision_log, sqlite_schema, sqlite_writes
 from allot.storage.interface import (
     CompactedError,
     DamagedStoreError,
@@ -26,7 +26,8 @@ from allot.storage.interface import (
     StoreUnavailableError,
 )
 from allot.storage.revision_log import RevisionLog
-from allot.storage.sqlite import MAX_TURNS, SqliteStore
+from allot.storage.sqlite import SqliteStore
+from allot.storage.sqlite_writes import MAX_TURNS
 from allot.storage.transactions import Batch
 
 
@@ -295,7 +296,7 @@ def test_a_full_disk_is_said_and_over_when_there_is_space(
 ) -> None:
     """SQLite answers the same to a limit of pages as to a disk without space."""
     ours = revision_log.PRAGMAS
-    monkeypatch.setattr(sqlite, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_writes, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(revision_log, "PRAGMAS", (*ours, "max_page_count=30"))
 
     async def scenario() -> None:

@@ -362,7 +362,9 @@ async def _when_durable(
 ) -> Response:
     """The response when all writes that it may show are durable, or an error if one of them failed."""
     try:
-        if exchange.scope["method"] in ("GET", "HEAD"):
+        if response.revision:
+            await durability.of_revision(response.revision)
+        elif exchange.scope["method"] in ("GET", "HEAD"):
             await durability.of_read(target.resource)
         else:
             await durability.of_everything()

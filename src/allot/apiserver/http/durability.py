@@ -26,13 +26,14 @@ class Durability:
 
     async def of_read(self, resource: Resource) -> None:
         """Returns when what was read of a resource is durable; raises `StorageError` if it was withdrawn."""
-        await self._wait(self._caches.last_change(resource))
+        await self.of_revision(self._caches.last_change(resource))
 
     async def of_everything(self) -> None:
         """Returns when all writes are durable that were shown until now; raises `StorageError` if some were withdrawn."""
-        await self._wait(self._store.announced)
+        await self.of_revision(self._store.announced)
 
-    async def _wait(self, revision: int) -> None:
+    async def of_revision(self, revision: int) -> None:
+        """Returns when a revision is durable; raises `StorageError` if writes were withdrawn since the request began."""
         store = self._store
         if revision > store.durable:
             await store.until_durable(revision)

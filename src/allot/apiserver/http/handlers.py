@@ -251,11 +251,11 @@ class _Responder(msgspec.Struct, frozen=True):
         else:
             body = await self.workers.run(size, partial(self.renderer.one, stored))
         if is_protobuf:
-            return Response(code, body, PROTOBUF)
-        body += b"\n"
+            return Response(code, body, PROTOBUF, revision=stored.revision)
+        response = Response(code, body + b"\n", revision=stored.revision)
         if self.accepted.format == "json" and not self.request.query:
-            return Response(code, body)
-        return await self.formatted(Response(code, body))
+            return response
+        return await self.formatted(response)
 
     async def listed(self, objects: Sequence[StoredObject], meta: ListMeta) -> Response:
         if isinstance(self.renderer, ProtobufRenderer):

@@ -38,6 +38,8 @@ class Response(msgspec.Struct, frozen=True):
     more: AsyncIterator[bytes] | None = None
     """What follows the body, made while it is sent."""
     cache_control: bytes = NOT_CACHED
+    revision: int = 0
+    """The revision of the object, if the answer shows nothing but a stored object."""
 
 
 class StreamResponse(NamedTuple):

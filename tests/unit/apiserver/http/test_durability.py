@@ -21,7 +21,7 @@ from allot.client.component_users import (
 )
 from allot.client.errors import TransportError
 from allot.client.link import Link, LinkTransport
-from allot.storage import sqlite
+from allot.storage import sqlite_writes
 from allot.storage.sqlite import SqliteStore
 from allot.testing.servers import LocalServer, ServerResponse
 from tests.unit.storage.held_commits import HeldCommits
@@ -74,7 +74,7 @@ Play = Callable[[Scenario], None]
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-    monkeypatch.setattr(sqlite, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_writes, "RETRY_SECONDS", 0.01)
     commits = HeldCommits(monkeypatch)
 
     def run(scenario: Scenario) -> None:
@@ -201,7 +201,7 @@ def test_clients_never_see_what_is_withdrawn(play: Play) -> None:
 
 
 def test_the_link_is_cut_when_writes_are_withdrawn(play: Play) -> None:
-    """What components were about to write may follow from what was withdrawn, such as a binding from an allocation."""
+    """What components wrote meanwhile may follow from what was withdrawn, such as a binding from an allocation."""
 
     async def scenario(stage: Stage) -> None:
         await stage.server.post(PODS, POD)
@@ -209,11 +209,13 @@ def test_the_link_is_cut_when_writes_are_withdrawn(play: Play) -> None:
         creating = stage.ask("POST", PODS, POD | {"metadata": {"name": "other"}})
         while len(await linked_pods(stage)) < 2:
             await asyncio.sleep(0)
-        binding = asyncio.create_task(stage.linked(SCHEDULER, "POST", f"{PODS}/p/binding", BINDING))
-        assert await is_waiting(binding)
+        code, _ = await stage.linked(SCHEDULER, "POST", f"{PODS}/p/binding", BINDING)
+        assert code == 201
+        as_node = asyncio.create_task(stage.linked(NODES, "GET", f"{PODS}/p"))
+        assert await is_waiting(as_node)
         stage.commits.fail()
         with pytest.raises(TransportError):
-            await binding
+            await as_node
         await stage.link.is_lost.wait()
         stage.commits.release()
         assert (await creating).code == 503

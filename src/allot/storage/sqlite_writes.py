@@ -134,11 +134,11 @@ class SqliteWrites:
     async def _write_queued(self) -> None:
         try:
             while self._has_work:
-                await self._gather()
                 try:
                     if self._can_show:
                         await self._commit_shown()
                     else:
+                        await self._gather()
                         await self._write_group(self._next_writes(MAX_WRITES_PER_COMMIT))
                 except StorageError as error:
                     self._note_trouble(error)

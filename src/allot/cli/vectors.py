@@ -28,7 +28,7 @@ from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected,
 from allot.cli.number_vectors import answer_quantity, answer_version, kind_of_line
 from allot.cli.vector_lines import Answer, Vector, decoder
 from allot.features import EXTENDED_RESOURCE, KUBERNETES_DEFAULTS, FeatureGates
-from allot.quota.claims import ClaimEntries, claim_usage
+from allot.quota.claims import ClaimEntries, claim_usage, extended_name_by_class
 from allot.rules import RuleSet
 from allot.validation.cel_checker import CelChecker
 from allot.validation.expressions import ExpressionChecker
@@ -257,5 +257,5 @@ def _quota(vector: Vector, gates: FeatureGates) -> Answer:
         matching = ClaimEntries(classes, extended_resources=extended).among(vector.items)
         return {"matching": matching}
     claim = decode_object(bytes(vector.claim), GroupVersionKind.parse(vector.gvk), NOW)
-    usage = claim_usage(claim, classes, extended_resources=extended)
+    usage = claim_usage(claim, extended_name_by_class(classes), extended_resources=extended)
     return {"usage": {name: str(Quantity.of(count)) for name, count in usage.items()}}

@@ -39,28 +39,31 @@ def _created(device_class: DeviceClass) -> float:
     return time.timestamp() if time else 0.0
 
 
+def extended_name_by_class(classes: Iterable[DeviceClass]) -> dict[str, str | None]:
+    """The extended resource name of each class, also if a newer class has the same."""
+    return {item.metadata.name: item.spec.extended_resource_name for item in classes}
+
+
 def claim_usage(
     claim: ResourceClaim,
-    classes: Iterable[DeviceClass],
+    extended_names: Mapping[str, str | None],
     *,
     extended_resources: bool = True,
     pod: Pod | None = None,
 ) -> dict[str, int]:
     """The usage of the claim, by quota entry.
 
-    `pod` is the owner of a claim for extended resources: what the pod accounts for is not counted twice.
+    `extended_names` are those of all classes: each counts under its own. `pod` is the owner of a claim for extended resources: what the pod accounts for is not counted twice.
     """
     usage = {_CLAIM_COUNT: 1}
     devices = _devices_by_class(claim.spec.devices.requests)
-    # Every class counts under its own extended resource name, even if a newer class has the same.
-    extended = {item.metadata.name: item.spec.extended_resource_name for item in classes}
     charged: dict[str, int] = {}
     for class_name, count in devices.items():
         usage[class_name + _CLASS_SUFFIX] = count
         if not extended_resources or count <= 0 or not class_name:
             continue
         charged[f"{REQUESTS}{IMPLICIT_EXTENDED_RESOURCE_PREFIX}{class_name}"] = count
-        name = extended.get(class_name)
+        name = extended_names.get(class_name)
         if name is not None:
             charged[REQUESTS + name] = charged.get(REQUESTS + name, 0) + count
     if pod is not None and _is_made_for(claim, pod):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -15,7 +16,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
 from allot.quota import pods
 from allot.quota.amounts import COUNT, NONE, ONE, REQUESTS, Amounts, read_amounts
-from allot.quota.claims import ClaimEntries, claim_usage
+from allot.quota.claims import ClaimEntries, claim_usage, extended_name_by_class
 
 _OLD_NAMES: Final = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
 """Core resources that are also counted without `count/`."""
@@ -195,17 +196,23 @@ class ResourceClaimEvaluator(ObjectCountEvaluator):
     ) -> None:
         """`pod_of` finds the pod that a claim for extended resources belongs to."""
         super().__init__(GroupResource(DRA, "resourceclaims"))
-        self._classes = classes
+        self._extended_names = extended_name_by_class(classes)
         self._pod_of = pod_of
         self._extended = extended_resources
         self._entries = ClaimEntries(classes, extended_resources=extended_resources)
+
+    def with_pods(self, pod_of: Callable[[ObjectKey], Pod | None]) -> ResourceClaimEvaluator:
+        """The same with other pods; the classes are not looked through again."""
+        other = copy(self)
+        other._pod_of = pod_of  # noqa: SLF001 - of the same class
+        return other
 
     def names(self, names: Iterable[str]) -> list[str]:
         return self._entries.among(names)
 
     def usage(self, obj: ResourceClaim) -> Amounts:
         usage = claim_usage(
-            obj, self._classes, extended_resources=self._extended, pod=self._owner(obj)
+            obj, self._extended_names, extended_resources=self._extended, pod=self._owner(obj)
         )
         return {name: Quantity.of(count) for name, count in usage.items()}
 

@@ -8,7 +8,12 @@ from allot.api.base import replace
 from allot.api.classes import DeviceClass
 from allot.api.core import Pod
 from allot.api.meta import OwnerReference
-from allot.quota.claims import ClaimEntries, claim_usage, extended_resource_names
+from allot.quota.claims import (
+    ClaimEntries,
+    claim_usage,
+    extended_name_by_class,
+    extended_resource_names,
+)
 from allot.testing.builders import DRIVER, a_claim, a_class
 
 EXTENDED = "example.com/gpu"
@@ -49,11 +54,11 @@ def test_a_claim_made_for_a_pod_is_not_counted_twice() -> None:
             owner_references=(owner,),
         ),
     )
-    classes = [an_extended_class(DRIVER)]
+    names = extended_name_by_class([an_extended_class(DRIVER)])
 
-    assert claim_usage(plain, classes, pod=pod)[COUNTED] == 1
-    assert COUNTED not in claim_usage(made, classes, pod=pod)
-    assert COUNTED not in claim_usage(plain, classes, extended_resources=False)
+    assert claim_usage(plain, names, pod=pod)[COUNTED] == 1
+    assert COUNTED not in claim_usage(made, names, pod=pod)
+    assert COUNTED not in claim_usage(plain, names, extended_resources=False)
 
 
 def test_entries_of_extended_resources_need_the_gate() -> None:

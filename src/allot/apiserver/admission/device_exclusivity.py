@@ -25,6 +25,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Workers
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.features import FeatureGates
 from allot.rules import CHECK_CONSUMED_CAPACITY
@@ -60,8 +61,11 @@ class AlreadyHeld(NamedTuple):
 class DeviceExclusivity:
     """The admission plugin. Dry runs are not checked."""
 
-    def __init__(self, store: Store, caches: Caches, gates: FeatureGates) -> None:
+    def __init__(
+        self, store: Store, caches: Caches, gates: FeatureGates, workers: Workers
+    ) -> None:
         self._store = store
+        self._workers = workers
         self._published = PublishedDevices(caches)
         self._gates = gates
         self._claims = resource_named(GROUP, "resourceclaims")
@@ -84,7 +88,12 @@ class DeviceExclusivity:
             if errors:
                 raise api_errors.invalid(resource.group, resource.kind, name, errors)
         checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
-        changed = changed_records(old, new, entries, published, checks_shares=checks_shares)
+        # A device may have thousands of shares.
+        size = sum(len(entry.value) for entry in entries.values() if entry is not None)
+        changed = await self._workers.run(
+            size,
+            lambda: changed_records(old, new, entries, published, checks_shares=checks_shares),
+        )
         if isinstance(changed, AlreadyHeld):
             cause = api_errors.Cause(
                 DEVICE_ALREADY_ALLOCATED,
@@ -199,9 +208,10 @@ def _held_by_others(
     for name, capacity in published.capacity.items() if published is not None else ():
         # A share without consumed capacity counts like a request without a capacity.
         unstated = unrequested_amount(capacity) if checks_shares else None
-        wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
-        taken = sum(_amounts(others, name, unstated), Quantity.of(0))
-        if taken + wanted > capacity.value and any(True for _ in _amounts(added, name, unstated)):
+        total = _nanos(ours, name, unstated) + _nanos(others, name, unstated)
+        if total > capacity.value.nanos and any(True for _ in _amounts(added, name, unstated)):
+            wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
+            taken = sum(_amounts(others, name, unstated), Quantity.of(0))
             by = _named(others, added[0])
             message = _over_consumed(device, name, capacity.value, taken, wanted, by)
             return AlreadyHeld(message, device)
@@ -217,6 +227,11 @@ def _amounts(
             amount = unstated
         if amount is not None:
             yield amount
+
+
+def _nanos(holders: tuple[Holder, ...], name: str, unstated: Quantity | None) -> int:
+    """What they consume together."""
+    return sum(amount.nanos for amount in _amounts(holders, name, unstated))
 
 
 def _over_consumed(

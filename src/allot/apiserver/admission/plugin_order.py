@@ -62,6 +62,6 @@ def ordered_plugins(
         *more,
         UnknownDriverWarning(caches, gates),
         StoredWithoutEffectWarning(),
-        DeviceExclusivity(store, caches, gates),
+        DeviceExclusivity(store, caches, gates, workers),
         configuration_writes,
     ]

@@ -7,13 +7,14 @@ here: the quota controller does that, and a quota is not in force before its fir
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
@@ -39,6 +40,8 @@ from allot.storage.interface import Operation, Put
 
 _GROWING: Final = frozenset({"pods", "services", "persistentvolumeclaims"})
 """Core resources whose usage may grow with an update."""
+CLASS_WORK: Final = 64
+"""A DeviceClass is as much work as so many bytes."""
 
 
 class ResourceQuotaAdmission:
@@ -59,6 +62,8 @@ class ResourceQuotaAdmission:
         self._pods = resource_named("", "pods")
         self._claims = resource_named(DRA, "resourceclaims")
         self._classes = resource_named(DRA, "deviceclasses")
+        self._claim_evaluators: dict[tuple[int, int], ResourceClaimEvaluator] = {}
+        """The one for the DeviceClasses as they are, by the version of their cache."""
         self._creation_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def creation_lock(self, namespace: str) -> AbstractAsyncContextManager[Any]:
@@ -79,12 +84,15 @@ class ResourceQuotaAdmission:
         quotas = self._of(attributes.key.namespace)
         if not quotas:
             return ADMITTED
-        evaluator = await self._evaluator(attributes.resource)
         new, old, size = attributes.new, attributes.old, attributes.info.size
-        if attributes.resource is self._claims:  # they are small, and their evaluator reads caches
-            charge = Charge(evaluator, new, old)
+        evaluator: Evaluator
+        if attributes.resource is self._claims:
+            owners = await self._owners(new)
+            size += sum(json_work(stored.entry.value) for stored in owners.values())
+            evaluator = await self._claim_evaluator(owners)
         else:
-            charge = await self._workers.run(size, lambda: Charge(evaluator, new, old))
+            evaluator = self._evaluator(attributes.resource)
+        charge = await self._workers.run(size, lambda: Charge(evaluator, new, old))
         operations: list[Operation] = []
         async for stored in Pacer().each(quotas):
             work = partial(_charged, charge, stored)
@@ -101,9 +109,7 @@ class ResourceQuotaAdmission:
         cache = self._caches.of(self._quotas)
         return cache.select(key_prefix(self._quotas, namespace)) if cache.count else []
 
-    async def _evaluator(self, resource: Resource) -> Evaluator:
-        if resource is self._claims:
-            return await self._claim_evaluator()
+    def _evaluator(self, resource: Resource) -> Evaluator:
         match resource.group, resource.plural:
             case "", "pods":
                 return PodEvaluator(self._clock())
@@ -114,21 +120,47 @@ class ResourceQuotaAdmission:
             case group, plural:
                 return ObjectCountEvaluator(GroupResource(group, plural))
 
-    async def _claim_evaluator(self) -> ResourceClaimEvaluator:
-        classes = self._caches.of(self._classes)
+    async def _owners(self, claim: ResourceClaim) -> dict[ObjectKey, StoredObject]:
+        """The pods that a claim may have been made for."""
+        keys = {
+            ObjectKey(claim.metadata.namespace, ref.name)
+            for ref in claim.metadata.owner_references
+            if ref.controller and ref.kind == "Pod"
+        }
+        if not keys:
+            return {}
         pods = self._caches.of(self._pods)
-        await classes.refresh()
         await pods.refresh()
-        known: list[DeviceClass] = [
-            stored.object async for stored in Pacer().each(classes.select(classes.prefix))
-        ]
+        found = {key: pods.get(self._caches.key(self._pods, *key)) for key in keys}
+        return {key: stored for key, stored in found.items() if stored is not None}
 
+    async def _claim_evaluator(
+        self, owners: Mapping[ObjectKey, StoredObject]
+    ) -> ResourceClaimEvaluator:
         def pod_of(key: ObjectKey) -> Pod | None:
-            stored = pods.get(self._caches.key(self._pods, *key))
+            stored = owners.get(key)
             return stored.object if stored is not None else None
 
-        extended = "DRAExtendedResource" in self._gates
-        return ResourceClaimEvaluator(known, pod_of, extended_resources=extended)
+        cache = self._caches.of(self._classes)
+        await cache.refresh()
+        version = cache.epoch, cache.last_change
+        known = self._claim_evaluators.get(version)
+        if known is None:  # there may be thousands of classes: not for every claim
+            selected = cache.select(cache.prefix)
+            classes: list[DeviceClass] = [
+                stored.object async for stored in Pacer().each(selected)
+            ]
+            extended = "DRAExtendedResource" in self._gates
+            known = await self._workers.run(
+                len(classes) * CLASS_WORK,
+                lambda: ResourceClaimEvaluator(classes, _no_pod, extended_resources=extended),
+            )
+            self._claim_evaluators = {version: known}
+        return known.with_pods(pod_of)
+
+
+def _no_pod(_: ObjectKey) -> Pod | None:
+    return None
 
 
 def _charged(charge: Charge, stored: StoredObject) -> Put | Exceeded | None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
+import msgspec
+
+from allot.api.decoding import from_builtin, to_builtin
+from allot.api.identities import DeviceId
+from allot.api.quantity import Quantity
 from allot.apiserver.admission import device_exclusivity
+from allot.apiserver.admission.device_exclusivity import Holder, Record
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
+from allot.storage.interface import Put
 from allot.testing.builders import DRIVER
 from allot.testing.manifests import a_claim_manifest, a_request_manifest, a_slice_manifest
 from allot.testing.servers import LocalServer, ServerResponse
@@ -330,3 +338,43 @@ def test_a_stored_share_without_amounts_stays_valid_and_counts_in_full() -> None
             await new.server.close()
 
     asyncio.run(run())
+
+
+def test_a_device_with_very_many_shares_is_looked_at_in_a_thread(monkeypatch: Any) -> None:
+    """And its shares are added up as integers: a quantity for every sum takes ten times as long."""
+    threads: list[str] = []
+    sums = 0
+    changed, add = device_exclusivity.changed_records, Quantity.__add__
+
+    def noted(*args: Any, **options: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return changed(*args, **options)
+
+    def counted(self: Quantity, other: Quantity) -> Quantity:
+        nonlocal sums
+        sums += 1
+        return add(self, other)
+
+    monkeypatch.setattr(device_exclusivity, "changed_records", noted)
+    monkeypatch.setattr(Quantity, "__add__", counted)
+    holders = tuple(
+        Holder(f"other/c{index}", f"u{index}", f"s{index}", {"memory": Quantity.of(1)})
+        for index in range(1_000)
+    )
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            await server.post(SLICES, SLICE)
+            await claims(server, "a")
+            key = device_exclusivity.record_key(DeviceId(DRIVER, "p", "gpu-0"))
+            value = msgspec.json.encode(Record(holders=holders), enc_hook=to_builtin)
+            await server.store.write(Put(key, value))
+            assert (await allocate(server, "a", a_share(0, "1Gi"))).code == 200
+            entry = await server.store.get(key)
+            assert entry is not None
+            written = msgspec.json.decode(entry.value, type=Record, dec_hook=from_builtin)
+            assert len(written.holders) == 1_001
+
+    asyncio.run(run())
+    assert threads == ["apiserver-worker"]
+    assert sums == 0

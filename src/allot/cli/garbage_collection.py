@@ -8,6 +8,8 @@ hardly ever part of a cycle (connections drop what they hold), so objects that s
 
 Work on a few large objects makes hundreds of thousands of small ones, which survive one collection and are freed without
 another when it ends. As long as there are that many survivors, they are not looked at, and if they stay, never.
+Counting a million of them takes a twentieth of a second, so while such work goes on they are estimated by the collections that
+the interpreter starts itself.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ from typing import Final
 COLLECT_SECONDS: Final = 0.1
 YOUNG_COLLECTIONS: Final = 5
 """So many collections of the youngest objects, then one that includes what survived them."""
-THRESHOLDS: Final = (50_000, 1_000_000, 1_000_000)
+THRESHOLDS: Final = (20_000, 1_000_000, 1_000_000)
 """For work that does not yield to the event loop: young objects only. All objects may take a second."""
-MAX_OBJECTS: Final = 50_000
-"""Looking at so many takes about 10 ms."""
+MAX_OBJECTS: Final = 20_000
+"""Looking at so many takes 2 to 10 ms."""
 MAX_POSTPONED: Final = 10
 """So many times a collection of more objects than this is postponed."""
+MAX_COUNTED: Final = 100_000
+"""More are not counted while they are being made."""
+MAX_SURVIVORS: Final = 250_000
+"""With more the collection is not postponed: they are never looked at."""
 
 
 @contextmanager
@@ -53,10 +59,16 @@ class PeriodicCollector:
         loop: asyncio.AbstractEventLoop,
         collect: Callable[[int], object] = gc.collect,
         count: Callable[[int], int] = lambda generation: len(gc.get_objects(generation)),
+        young_collections: Callable[[], int] = lambda: gc.get_count()[1],
     ) -> None:
+        """`young_collections` says how often the youngest objects were collected since their survivors were."""
         self._loop = loop
         self._collect = collect
         self._count = count
+        self._young_collections = young_collections
+        self._own_collections = 0
+        """How many of the young collections were ours, or were before survivors were frozen."""
+        self._automatic = 0
         self._collections = 0
         self._postponed = 0
 
@@ -71,19 +83,36 @@ class PeriodicCollector:
         if gc.isenabled():
             self._collections += 1
             if self._collections % YOUNG_COLLECTIONS:
-                self._collect(0)
+                self._collect_young()
             else:
                 self._collect_survivors()
         self._plan()
 
+    def _collect_young(self) -> None:
+        self._collect(0)
+        self._own_collections += 1
+
     def _collect_survivors(self) -> None:
-        count = self._count(0) + self._count(1)
+        count = self._survivors()
         if count <= MAX_OBJECTS:
             self._collect(1)
-            self._postponed = 0
+            self._forget_survivors()
             return
-        self._collect(0)
+        self._collect_young()
         self._postponed += 1
-        if self._postponed > MAX_POSTPONED or count > MAX_POSTPONED * MAX_OBJECTS:
+        if self._postponed > MAX_POSTPONED or count > MAX_SURVIVORS:
             gc.freeze()
-            self._postponed = 0
+            self._forget_survivors()
+
+    def _survivors(self) -> int:
+        """How many objects a collection would look at; roughly if they are being made by the hundred thousand."""
+        automatic = self._young_collections() - self._own_collections
+        is_growing, self._automatic = automatic > self._automatic, automatic
+        made = automatic * THRESHOLDS[0]
+        if is_growing and made > MAX_COUNTED:
+            return made
+        return self._count(0) + self._count(1)
+
+    def _forget_survivors(self) -> None:
+        self._postponed = self._automatic = 0
+        self._own_collections = self._young_collections()

@@ -9,8 +9,10 @@ import pytest
 from allot.cli.components import component_runner
 from allot.cli.garbage_collection import (
     COLLECT_SECONDS,
+    MAX_COUNTED,
     MAX_OBJECTS,
     MAX_POSTPONED,
+    MAX_SURVIVORS,
     THRESHOLDS,
     YOUNG_COLLECTIONS,
     PeriodicCollector,
@@ -71,7 +73,7 @@ def test_young_objects_do_not_pile_up_when_as_many_old_ones_go() -> None:
     ("survivors", "rounds"),
     [
         pytest.param(MAX_OBJECTS + 1, MAX_POSTPONED + 1, id="they-stay"),
-        pytest.param(MAX_POSTPONED * MAX_OBJECTS + 1, 1, id="far-too-many"),
+        pytest.param(MAX_SURVIVORS + 1, 1, id="far-too-many"),
     ],
 )
 def test_many_survivors_are_never_looked_at(survivors: int, rounds: int) -> None:
@@ -108,6 +110,44 @@ def test_survivors_are_looked_at_when_most_are_gone() -> None:
         loop.tick()
     assert gc.get_freeze_count() == frozen
     assert collected[-1] == 1
+
+
+def test_survivors_are_not_counted_while_very_many_are_made() -> None:
+    """Counting a million objects is a long stretch itself."""
+    loop: Any = FakeLoop()
+    collected: list[int] = []
+    counted: list[int] = []
+    young = 0
+
+    def count(generation: int) -> int:
+        counted.append(generation)
+        return 0
+
+    PeriodicCollector(loop, collected.append, count, lambda: young).start()
+    frozen = gc.get_freeze_count()
+
+    def next_look(made: int) -> None:
+        nonlocal young
+        for _ in range(YOUNG_COLLECTIONS):
+            loop.tick()
+        young += made // THRESHOLDS[0] + collected.count(0)
+        collected.clear()
+
+    try:
+        next_look(2 * MAX_COUNTED)
+        assert counted == [0, 1]
+        counted.clear()
+        next_look(0)
+        assert counted == []
+        assert gc.get_freeze_count() == frozen
+        next_look(2 * MAX_SURVIVORS)  # no more have been made: they can be counted, and are gone
+        assert counted == [0, 1]
+        counted.clear()
+        next_look(0)
+        assert counted == []
+        assert gc.get_freeze_count() > frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_components_collect_periodically() -> None:

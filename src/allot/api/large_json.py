@@ -6,6 +6,7 @@ hundreds of thousands of small maps, most of them in its managedFields, which ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,19 @@ _decode_items: Final = msgspec.json.Decoder(list[Raw]).decode
 def decode_in_pieces(body: bytes) -> Any:
     """The value in `body`, as `msgspec.json.decode` returns it."""
     return msgspec.json.decode(body) if len(body) <= LARGE else _decoded(body, MAX_DEPTH)
+
+
+def decode_path(body: bytes, path: Sequence[str]) -> Any:
+    """One value in `body`, None if there is none: the rest of a large document is skipped."""
+    value: bytes | Raw = body
+    for name in path:
+        if bytes(memoryview(value)[:1]) != b"{":
+            return None
+        found = _decode_fields(value).get(name)
+        if found is None:
+            return None
+        value = found
+    return _decoded(value, MAX_DEPTH)
 
 
 def _decoded(body: bytes | Raw, depth: int) -> Any:

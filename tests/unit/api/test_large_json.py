@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from allot.api.large_json import LARGE, MAX_DEPTH, PIECE, decode_in_pieces
+from allot.api.large_json import LARGE, MAX_DEPTH, PIECE, decode_in_pieces, decode_path
 
 
 def managed_object(managers: int = 40, keys: int = 2_000) -> dict[str, Any]:
@@ -60,3 +60,22 @@ def test_no_call_decodes_much(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_invalid_json_is_an_error(body: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, RecursionError)):
         decode_in_pieces(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["spec", "nodeName"], "n"),
+        (["spec"], {"nodeName": "n", "ports": [1]}),
+        (["spec", "missing"], None),
+        (["spec", "nodeName", "below"], None),
+        (["spec", "ports", "0"], None),
+        (["status", "phase"], None),
+        (["empty", "phase"], None),
+        ([], {"spec": {"nodeName": "n", "ports": [1]}, "status": None, "empty": {}}),
+    ],
+)
+def test_one_value_of_a_document(path: list[str], value: Any) -> None:
+    document = {"spec": {"nodeName": "n", "ports": [1]}, "status": None, "empty": {}}
+
+    assert decode_path(msgspec.json.encode(document), path) == value

@@ -16,7 +16,9 @@ from allot.apiserver.registry import custom_definitions, service_addresses
 from allot.apiserver.registry.definition_status import TakenNames, with_status
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.caches import resource_named
+from allot.apiserver.watch_cache.codecs import RawCodec
 from allot.storage.memory import MemoryStore
+from allot.testing.manifests import a_pod_manifest
 from allot.testing.servers import LocalServer
 from tests.step_counts import steps, with_counted_texts
 
@@ -73,6 +75,39 @@ def test_lists_with_selectors(
             listed = await server.ask("GET", MAPS, query=query)
             assert [item["metadata"]["name"] for item in listed.json["items"]] == ["a"]
             assert matches.are_elsewhere == {in_thread}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("text", [SMALL, HEAVY])
+@pytest.mark.parametrize(
+    ("selector", "is_selected"),
+    [
+        ("spec.nodeName=n", True),
+        ("spec.nodeName!=n", False),
+        ("spec.nodeName=n,metadata.name=a,status.phase=Pending", True),
+        ("spec.hostNetwork=false", True),
+        ("status.nominatedNodeName=", True),
+    ],
+)
+def test_of_large_objects_only_the_selected_fields_are_decoded(
+    text: str, selector: str, is_selected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    plain = RawCodec.decode_stored
+
+    def noticing(self: RawCodec, body: bytes) -> Any:
+        decoded.append(len(body))
+        return plain(self, body)
+
+    async def run() -> None:
+        pod = a_pod_manifest("a", node="n")
+        pod["metadata"]["annotations"] = {"long": text}
+        async with await restarted(f"{CORE}/pods", pod) as server:
+            monkeypatch.setattr(RawCodec, "decode_stored", noticing)
+            listed = await server.ask("GET", f"{CORE}/pods", query={"fieldSelector": selector})
+            assert len(listed.json["items"]) == is_selected
+            assert max(decoded, default=0) < LARGE
 
     asyncio.run(run())
 

@@ -187,6 +187,7 @@ class DynamicAdmission:
             Evaluations(self._workers),
             notes,
             self._converter,
+            request.info.size,
         )
 
     async def _namespace(self, request: ReviewRequest) -> Document | None:

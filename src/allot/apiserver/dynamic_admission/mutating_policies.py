@@ -91,8 +91,10 @@ class MutatingPolicies:
             except (DecodeError, StrictError) as error:
                 raise api_errors.internal(str(error)) from None
         after = self._context.request.new
-        if after is not None and after.document(version) != before:
-            self._reinvocation.changed()
+        if after is not None and after is not subject:
+            document = after.document(version)
+            if await self._context.in_thread(lambda: document != before):
+                self._reinvocation.changed()
         if policy.is_reinvoked:
             self._reinvocation.invoked(key)
 
@@ -134,7 +136,7 @@ class MutatingPolicies:
         subject = context.request.new
         assert subject is not None
         document = subject.document(version)
-        size = len(msgspec.json.encode(document))
+        size = await context.in_thread(lambda: len(msgspec.json.encode(document)))
         check_object_size(size)
         changed = await context.evaluations.workers.run(
             size * PATCH_COST, partial(_patched, subject, document, version, patch_type, value)

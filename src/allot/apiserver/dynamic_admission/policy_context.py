@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 from allot.api.raw import RawObject
 from allot.apiserver.dynamic_admission.expressions import Evaluations, RequestValues
@@ -17,7 +18,10 @@ from allot.apiserver.dynamic_admission.policies import BoundPolicy, PolicyBindin
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import LARGE
 from allot.apiserver.registry.conversion import Converter, is_converted
+
+T = TypeVar("T")
 
 MAX_WARNINGS: Final = 1_000
 """More than clients are told of."""
@@ -61,8 +65,11 @@ class PolicyContext:
         evaluations: Evaluations,
         notes: Notes,
         converter: Converter,
+        size: int = 0,
     ) -> None:
+        """`size` is the work on the objects of the request, in bytes of JSON."""
         self.request = request
+        self._size = size
         self._namespace_labels = namespace_labels
         self.values = values
         self.params = params
@@ -71,10 +78,16 @@ class PolicyContext:
         self._converter = converter
 
     async def convert(self, version: str) -> None:
-        """Have the objects in a version, if a webhook converts them."""
+        """Have the objects in a version: those that a webhook converts, and large ones, which are not made on the event loop."""
         for subject in (self.request.new, self.request.old):
             if subject is not None:
                 await subject.convert(version, self._converter)
+                if self._size > LARGE:
+                    await self.in_thread(partial(subject.document, version))
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What `work` on the objects returns: in a thread if they are large."""
+        return await self.evaluations.workers.run(self._size, work)
 
     async def changed(self, new: Any, version: str) -> tuple[Any, PolicyContext]:
         """A changed object that may be in another version, and the same about it."""
@@ -86,7 +99,7 @@ class PolicyContext:
         return new, context
 
     def with_object(self, new: Any) -> PolicyContext:
-        """The same about a changed object."""
+        """The same about a changed object, which may be much larger."""
         request = self.request.with_object(new)
         return PolicyContext(
             request,
@@ -96,6 +109,7 @@ class PolicyContext:
             self.evaluations,
             self.notes,
             self._converter,
+            max(self._size, LARGE + 1),
         )
 
     def version_for(self, match: Match) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from allot.api.identities import GroupVersion, GroupVersionKind
+from allot.api.large_json import decode_in_pieces
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes
 from allot.apiserver.api_errors import ApiError, Cause, Details
@@ -50,6 +51,8 @@ class ReviewedObject(Protocol):
     def value_type(self, version: str) -> ValueType | None:
         """How documents are merged; None if that is not known."""
 
+    def labels(self) -> Mapping[str, str]: ...
+
     def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
         """The object to write instead, in this version if a webhook converts it.
 
@@ -77,12 +80,16 @@ class ObjectSubject:
 
     def _document(self, obj: Any, version: str) -> Document:
         gvk = self.kind(version)
-        body: Document = msgspec.json.decode(self._codec.encode(obj, version))
+        body: Document = decode_in_pieces(self._codec.encode(obj, version))
         found = {"kind": gvk.kind, "apiVersion": str(gvk.group_version), **body}
         revision = self._object.metadata.resource_version
         if revision:
             found["metadata"] = {**found["metadata"], "resourceVersion": revision}
         return found
+
+    def labels(self) -> Mapping[str, str]:
+        labels: Mapping[str, str] = self._object.metadata.labels
+        return labels
 
     async def convert(self, version: str, converter: Converter) -> None:
         if is_converted(self._resource) and version not in self._documents:
@@ -124,6 +131,9 @@ class DocumentSubject:
 
     def document(self, version: str) -> Document:
         return self._document
+
+    def labels(self) -> Mapping[str, str]:
+        return (self._document.get("metadata") or {}).get("labels") or {}
 
     async def convert(self, version: str, converter: Converter) -> None:
         """It has one version."""
@@ -191,12 +201,7 @@ class ReviewRequest:
 
     def labels(self) -> list[Mapping[str, str]]:
         """The labels of the new and of the old object."""
-        version = self.info.version
-        return [
-            (subject.document(version).get("metadata") or {}).get("labels") or {}
-            for subject in (self.new, self.old)
-            if subject is not None
-        ]
+        return [subject.labels() for subject in (self.new, self.old) if subject is not None]
 
     @cached_property
     def options(self) -> Document:

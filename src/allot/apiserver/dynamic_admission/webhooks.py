@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from allot.api.decoding import DecodeError
 from allot.api.json_limits import MAX_VALUES, has_too_many_values
@@ -170,7 +171,8 @@ class Webhooks:
         def patched() -> Any:
             return subject.replaced(apply_json_patch(before, operations), version, strict=False)
 
-        size = len(msgspec.json.encode(before)) + len(verdict.patch)
+        size = await self._context.in_thread(lambda: len(msgspec.json.encode(before)))
+        size += len(verdict.patch)
         check_object_size(size)
         try:
             changed = await self._workers.run(size * PATCH_COST, patched)
@@ -178,7 +180,10 @@ class Webhooks:
             raise api_errors.internal(str(error)) from None
         self.object, self._context = await self._context.changed(changed, version)
         after = self._context.request.new
-        return after is not None and after.document(version) != before
+        if after is None:
+            return False
+        changed_document = after.document(version)
+        return await self._context.in_thread(lambda: changed_document != before)
 
     # --- both ---
 
@@ -216,7 +221,8 @@ class Webhooks:
             )
         uid = new_uid()
         await self._context.evaluations.pause()
-        body = msgspec.json.encode(self._review(request, hook, version, uid))
+        review = self._review(request, hook, version, uid)
+        body = await self._context.in_thread(lambda: encode_review(review))
         try:
             endpoint = await self._endpoints.find(hook.client, hook.seconds)
             bundle = hook.client.get("caBundle") or ""
@@ -267,6 +273,14 @@ class Webhooks:
         self._context.notes.annotate(
             f"mutation.webhook.admission.k8s.io/{place}", msgspec.json.encode(value).decode()
         )
+
+
+def encode_review(review: Document) -> bytes:
+    """As JSON, each of the two objects in a call of its own: they may be large."""
+    request = dict(review["request"])
+    for name in ("object", "oldObject"):
+        request[name] = Raw(msgspec.json.encode(request[name]))
+    return msgspec.json.encode({**review, "request": request})
 
 
 def _operations(verdict: Verdict) -> list[Document]:

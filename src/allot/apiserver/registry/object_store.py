@@ -283,8 +283,11 @@ class ObjectStore:
             request = self._requests.make(info, key.namespace, home, stored_size)
             size = info.size + stored_work
             old = new
-            attributes = AdmissionAttributes("update", resource, key, None, old, info)
-            new, noted = await self._updated(attributes, update, request, size)
+            seen = info if stored_work <= LARGE else replace(info, size=size)
+            attributes = AdmissionAttributes("update", resource, key, None, old, seen)
+            new, noted, size = await self._updated(attributes, update, request, size)
+            if size > LARGE:
+                attributes = replace(attributes, info=replace(info, size=size))
             begun = await self._hooks.begin(replace(attributes, new=new))
             if begun.object is not new:
                 new = with_known_times(begun.object, old, codec)
@@ -323,8 +326,8 @@ class ObjectStore:
         update: Update,
         request: WriteRequest,
         size: int,
-    ) -> tuple[Any, list[str]]:
-        """The object that the update makes of the stored one, after mutating admission and the write pipeline."""
+    ) -> tuple[Any, list[str], int]:
+        """What the update makes of the stored object, after mutating admission and the write pipeline; warnings; the work on it."""
         resource, old, info = attributes.resource, attributes.old, attributes.info
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
@@ -337,12 +340,15 @@ class ObjectStore:
             return new, [*warnings, *rule_warnings(new, self._gates)]
 
         if not self._admission.mutates("update", resource, info):
-            return await self._workers.run(size, lambda: complete(update.propose(old, request)))
+            new, warnings = await self._workers.run(
+                size, lambda: complete(update.propose(old, request))
+            )
+            return new, warnings, size
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
         mutated = await self._admission.mutate(replace(attributes, new=proposed))
         size = work_after(mutated, size)
         new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
-        return new, [*mutated.warnings, *warnings]
+        return new, [*mutated.warnings, *warnings], size
 
     # --- delete ---
 
@@ -367,7 +373,9 @@ class ObjectStore:
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
         gone = isinstance(outcome, Gone)
-        attributes = AdmissionAttributes("delete", resource, key, None, old, info, gone, options)
+        stored_work = json_work(stored.entry.value)
+        seen = info if stored_work <= LARGE else replace(info, size=info.size + stored_work)
+        attributes = AdmissionAttributes("delete", resource, key, None, old, seen, gone, options)
         warnings: list[str] = []
         if self._admission.mutates("delete", resource, info):
             warnings += (await self._admission.mutate(attributes)).warnings

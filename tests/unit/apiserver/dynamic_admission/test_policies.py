@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,9 @@ from allot.apiserver.audit.policy import AuditPolicy, AuditRule, Level
 from allot.apiserver.dynamic_admission import expressions
 from allot.apiserver.dynamic_admission.expressions import OUT_OF_BUDGET
 from allot.apiserver.dynamic_admission.policies import ValidatingPolicy
+from allot.apiserver.dynamic_admission.review_request import ObjectSubject
 from allot.apiserver.dynamic_admission.validating_policies import evaluate
+from allot.apiserver.pacing import LARGE
 from allot.cel.admission import compile_admission
 from allot.deadline import no_deadline
 from allot.testing.servers import LocalServer
@@ -154,3 +157,35 @@ def test_expressions_are_compiled_once_per_version(monkeypatch: pytest.MonkeyPat
 
     asyncio.run(run())
     assert compiled == ["object.metadata.name != 'x'"]
+
+
+@pytest.mark.parametrize(("length", "in_thread"), [(10, False), (2 * LARGE, True)])
+def test_the_documents_of_large_objects_are_made_in_a_thread(
+    length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of a small write to a large object: its old one, and for a delete."""
+    threads: list[bool] = []
+    made = ObjectSubject._document
+    home = threading.get_ident()
+
+    def noted(self: ObjectSubject, obj: Any, version: str) -> Any:
+        threads.append(threading.get_ident() != home)
+        return made(self, obj, version)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            selects = {"objectSelector": {"matchLabels": {"a": "b"}}}
+            deployed = policy("default", "object != null || oldObject != null", constraints=selects)
+            await deploy(server, deployed, binding("default"))
+            monkeypatch.setattr(ObjectSubject, "_document", noted)
+            metadata = {"name": "m", "labels": {"a": "b"}}
+            maps = MAPS.format("default")
+            await server.post(maps, {"metadata": metadata, "data": {"k": "x" * length}})
+            path, change = f"{maps}/m", {"data": {"another": "v"}}
+            headers = {"content-type": "application/merge-patch+json"}
+            assert (await server.ask("PATCH", path, change, headers=headers)).code == 200
+            assert (await server.ask("DELETE", path)).code == 200
+            assert threads == [in_thread] * len(threads)
+            assert threads
+
+    asyncio.run(run())

@@ -204,7 +204,7 @@ class ResourceClaimEvaluator(ObjectCountEvaluator):
     def with_pods(self, pod_of: Callable[[ObjectKey], Pod | None]) -> ResourceClaimEvaluator:
         """The same with other pods; the classes are not looked through again."""
         other = copy(self)
-        other._pod_of = pod_of  # noqa: SLF001 - of the same class
+        other._pod_of = pod_of
         return other
 
     def names(self, names: Iterable[str]) -> list[str]:

@@ -130,6 +130,9 @@ class DynamicPlugin(Protocol):
     @property
     def activity(self) -> Activity: ...
 
+    async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
+        """Before a write asks anything else: read what has been registered meanwhile."""
+
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether any may change such writes, or reject them before they are validated."""
 
@@ -151,6 +154,9 @@ class NoDynamicPlugin:
 
     def __init__(self) -> None:
         self.activity = Activity(is_idle=True)
+
+    async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
+        """There is nothing to read."""
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         return False
@@ -208,6 +214,11 @@ class Admission:
         self._activity = dynamic.activity
         self._quota = HandlerIndex[ValidatingPlugin]([quota] if quota is not None else [])
         self.creation_lock = creation_lock
+
+    async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
+        """Before a write asks anything else: policies and webhooks are read in short stretches."""
+        if not self._activity.is_idle:
+            await self._dynamic.prepare(operation, resource, info)
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""

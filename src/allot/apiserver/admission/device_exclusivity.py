@@ -61,9 +61,7 @@ class AlreadyHeld(NamedTuple):
 class DeviceExclusivity:
     """The admission plugin. Dry runs are not checked."""
 
-    def __init__(
-        self, store: Store, caches: Caches, gates: FeatureGates, workers: Workers
-    ) -> None:
+    def __init__(self, store: Store, caches: Caches, gates: FeatureGates, workers: Workers) -> None:
         self._store = store
         self._workers = workers
         self._published = PublishedDevices(caches)

@@ -147,9 +147,7 @@ class ResourceQuotaAdmission:
         known = self._claim_evaluators.get(version)
         if known is None:  # there may be thousands of classes: not for every claim
             selected = cache.select(cache.prefix)
-            classes: list[DeviceClass] = [
-                stored.object async for stored in Pacer().each(selected)
-            ]
+            classes: list[DeviceClass] = [stored.object async for stored in Pacer().each(selected)]
             extended = "DRAExtendedResource" in self._gates
             known = await self._workers.run(
                 len(classes) * CLASS_WORK,

@@ -51,14 +51,14 @@ class DynamicAdmission:
         authorizer: Authorizer,
         converter: Converter,
     ) -> None:
-        self._configuration = configuration = Configuration(caches)
+        self._workers = workers = Workers()
+        self._configuration = configuration = Configuration(caches, workers)
         self.activity = configuration.activity
         self.configuration_writes = ConfigurationWrites(configuration)
         self._caches = caches
         self._authorizer = authorizer
         self._converter = converter
-        self._params = Params(caches, served)
-        self._workers = Workers()
+        self._params = Params(caches, served, workers)
         self._client = WebhookClient()
         self._endpoints = WebhookEndpoints(caches)
 
@@ -70,6 +70,10 @@ class DynamicAdmission:
 
     # --- writes to the registry ---
 
+    async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
+        if info.subresource not in OWN_KINDS:
+            await self._configuration.prepare(operation.upper(), resource, info.subresource)
+
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         return self._candidates(operation, resource, info).mutate
 
@@ -78,7 +82,7 @@ class DynamicAdmission:
 
     async def mutate(self, attributes: AdmissionAttributes) -> DynamicMutation:
         """The first round; the answer says whether there has to be a second one."""
-        candidates = self._candidates_of(attributes)
+        candidates = await self._candidates_of(attributes)
         return await self._mutate(review_request(attributes), candidates, Reinvocation())
 
     async def mutate_again(
@@ -88,16 +92,17 @@ class DynamicAdmission:
         reinvocation: Reinvocation = before.reinvocation
         reinvocation.begin_second_round(object_changed=attributes.new is not before.object)
         return await self._mutate(
-            review_request(attributes), self._candidates_of(attributes), reinvocation
+            review_request(attributes), await self._candidates_of(attributes), reinvocation
         )
 
     async def validate(self, attributes: AdmissionAttributes) -> tuple[str, ...]:
-        candidates = self._candidates_of(attributes)
+        candidates = await self._candidates_of(attributes)
         if not candidates.validate:
             return ()
         return await self._validate(review_request(attributes), candidates)
 
-    def _candidates_of(self, attributes: AdmissionAttributes) -> Candidates:
+    async def _candidates_of(self, attributes: AdmissionAttributes) -> Candidates:
+        await self.prepare(attributes.operation, attributes.resource, attributes.info)
         return self._candidates(attributes.operation, attributes.resource, attributes.info)
 
     def _candidates(self, operation: str, resource: Resource, info: RequestInfo) -> Candidates:
@@ -116,6 +121,7 @@ class DynamicAdmission:
         info: RequestInfo,
     ) -> tuple[Document, tuple[str, ...]]:
         """A Binding, an Eviction or a TokenRequest to create, after admission, and warnings."""
+        await self._configuration.prepare("CREATE", resource, info.subresource)
         candidates = self._configuration.candidates("CREATE", resource, info.subresource)
         warnings: tuple[str, ...] = ()
         request = document_request(resource, namespace, name, document, info)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.apiserver.admission.chain import ADMITTED, Activity, AdmissionAttributes, Admitted
 from allot.apiserver.auth.cache_follower import CacheFollower
+from allot.apiserver.dynamic_admission.matching import Match
 from allot.apiserver.dynamic_admission.policies import (
     BoundPolicy,
     MutatingPolicy,
@@ -16,6 +19,7 @@ from allot.apiserver.dynamic_admission.policies import (
 )
 from allot.apiserver.dynamic_admission.webhooks import Webhook
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import LARGE, Pacer, Workers, json_work
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
@@ -61,6 +65,17 @@ class _Kept:
         self._make = make
         self._made: dict[str, tuple[Any, Any]] = {}
 
+    async def prepare(self, workers: Workers, pacer: Pacer) -> None:
+        """Make what is new, so that `read` has little to do: one object may have thousands of rules."""
+        async for stored in pacer.each(self.follower.objects()):
+            if stored.decoding_work > LARGE:
+                await workers.run(stored.decoding_work, partial(getattr, stored, "object"))
+            before, version = self._made.get(stored.key), _version_of(stored)
+            if before is None or before[0] != version:
+                size = json_work(stored.entry.value)
+                made = await workers.run(size, partial(self._make, stored.object.data))
+                self._made[stored.key] = version, made
+
     def read(self) -> list[Any]:
         """All objects in the order of their names; the same ones as long as they do not change."""
         known, self._made = self._made, {}
@@ -85,6 +100,8 @@ def _name_of(stored: StoredObject) -> str:
 
 MAX_KNOWN: Final = 10_000
 """Operations on resources whose candidates are known."""
+MAX_TRIES: Final = 3
+"""So often a write looks for its candidates in short stretches while policies keep changing."""
 EXPECTED_CHANGES: Final = 64
 """After a write of a policy or webhook so many requests look for it themselves, and need not wait for the watch."""
 
@@ -92,8 +109,12 @@ EXPECTED_CHANGES: Final = 64
 class Configuration:
     """What users have registered."""
 
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: Caches, workers: Workers) -> None:
+        self._workers = workers
+        self._preparing = asyncio.Lock()
         self._is_stale = True
+        self._has_news = False
+        """Whether something has changed that is not in the candidates."""
         self._looks = 0
         self.activity = Activity(is_idle=False)
 
@@ -117,43 +138,78 @@ class Configuration:
         for kept in self._kinds.values():
             await kept.follower.start()
             kept.follower.listen(self._look_again)
-        self._catch_up()
+        await self._read_news()
+
+    async def prepare(self, operation: str, resource: Resource, subresource: str) -> None:
+        """Find the candidates of such writes in short stretches. To be awaited before `candidates`, which else does all at once."""
+        if self._is_stale or self._looks:
+            await self._read_news()
+        key = (operation, resource, subresource)
+        for _ in range(MAX_TRIES):
+            if self._all is NO_CANDIDATES or key in self._candidates:
+                return
+            everything, pacer = self._all, Pacer()
+            found = [
+                tuple(
+                    [
+                        each
+                        async for each in pacer.each(registered)
+                        if _match_of(each).may_match(operation, resource, subresource)
+                    ]
+                )
+                for registered in self._considered(resource)
+            ]
+            if everything is self._all:  # nothing has changed meanwhile
+                self._keep(key, Candidates(*found))
+
+    async def _read_news(self) -> None:
+        async with self._preparing:
+            if self._look_for_news():
+                pacer = Pacer()
+                for kept in self._kinds.values():
+                    await kept.prepare(self._workers, pacer)
+            self._catch_up()
 
     def candidates(self, operation: str, resource: Resource, subresource: str) -> Candidates:
         """Those that may be about such writes."""
         if self._is_stale or self._looks:
+            self._looks = max(self._looks - 1, 0)
             self._catch_up()
         if self._all is NO_CANDIDATES:
             return NO_CANDIDATES
         key = (operation, resource, subresource)
         found = self._candidates.get(key)
         if found is None:
-            if len(self._candidates) >= MAX_KNOWN:
-                self._candidates.clear()  # custom resources come and go
-            found = self._candidates[key] = self._selected(operation, resource, subresource)
+            found = Candidates(
+                *(
+                    tuple(
+                        each
+                        for each in registered
+                        if _match_of(each).may_match(operation, resource, subresource)
+                    )
+                    for registered in self._considered(resource)
+                )
+            )
+            self._keep(key, found)
         return found
 
-    def _selected(self, operation: str, resource: Resource, subresource: str) -> Candidates:
+    def _keep(self, key: tuple[str, Resource, str], found: Candidates) -> None:
+        if len(self._candidates) >= MAX_KNOWN:
+            self._candidates.clear()  # custom resources come and go
+        self._candidates[key] = found
+
+    def _considered(self, resource: Resource) -> tuple[tuple[Any, ...], ...]:
+        """Those that may be about some writes of a resource, as in `Candidates`."""
         is_configuration = resource.group == GROUP
         skips_policies = resource.group in REVIEW_GROUPS and not resource.is_stored
         skips_policies |= is_configuration and resource.plural in POLICY_KINDS
-
-        def matching(found: Iterable[Any]) -> tuple[Any, ...]:
-            return tuple(
-                each
-                for each in found
-                if (each.policy if isinstance(each, BoundPolicy) else each).match.may_match(
-                    operation, resource, subresource
-                )
-            )
-
         policies = NO_CANDIDATES if skips_policies else self._all
         webhooks = NO_CANDIDATES if is_configuration else self._all
-        return Candidates(
-            matching(policies.mutating_policies),
-            matching(webhooks.mutating_webhooks),
-            matching(policies.validating_policies),
-            matching(webhooks.validating_webhooks),
+        return (
+            policies.mutating_policies,
+            webhooks.mutating_webhooks,
+            policies.validating_policies,
+            webhooks.validating_webhooks,
         )
 
     def expect_change(self) -> None:
@@ -165,17 +221,21 @@ class Configuration:
         self._is_stale = True
         self.activity.is_idle = False
 
-    def _catch_up(self) -> None:
-        self._looks = max(self._looks - 1, 0)
+    def _look_for_news(self) -> bool:
+        """Whether something has changed that has not been read."""
         news = [kept.follower.news() for kept in self._kinds.values()]
-        if any(changes is None or changes for changes in news):
+        self._has_news |= any(changes is None or changes for changes in news)
+        return self._has_news
+
+    def _catch_up(self) -> None:
+        if self._look_for_news():
             self._read()
+            self._has_news = False
         self._is_stale = False
         self.activity.is_idle = self._all is NO_CANDIDATES and not self._looks
 
     def _read(self) -> None:
         kinds = {plural: kept.read() for plural, kept in self._kinds.items()}
-        self._candidates.clear()
         found = Candidates(
             _bound(kinds["mutatingadmissionpolicies"], kinds["mutatingadmissionpolicybindings"]),
             tuple(hook for hooks in kinds["mutatingwebhookconfigurations"] for hook in hooks),
@@ -184,7 +244,9 @@ class Configuration:
             ),
             tuple(hook for hooks in kinds["validatingwebhookconfigurations"] for hook in hooks),
         )
-        self._all = found if any(found) else NO_CANDIDATES
+        if found != self._all:  # not if only a status has changed
+            self._candidates.clear()
+            self._all = found if any(found) else NO_CANDIDATES
 
 
 class ConfigurationWrites:
@@ -200,6 +262,13 @@ class ConfigurationWrites:
         if not attributes.info.dry_run:
             self._configuration.expect_change()
         return ADMITTED
+
+
+def _match_of(registered: BoundPolicy | Webhook) -> Match:
+    if isinstance(registered, Webhook):
+        return registered.match
+    match: Match = registered.policy.match
+    return match
 
 
 def _bound_name(document: Mapping[str, Any]) -> tuple[str, PolicyBinding]:

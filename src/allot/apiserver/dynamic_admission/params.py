@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from allot.api.identities import GroupVersionKind
 from allot.api.selectors import selects_labels
 from allot.apiserver.dynamic_admission.review_request import Document, ObjectSubject
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import Pacer, Workers, json_work
 from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.watch_cache.caches import Caches, key_prefix
 from allot.apiserver.watch_cache.stored_objects import StoredObject
@@ -25,8 +27,9 @@ class BindingConfigurationError(Exception):
 class Params:
     """Finds parameters."""
 
-    def __init__(self, caches: Caches, served: ServedResources) -> None:
+    def __init__(self, caches: Caches, served: ServedResources, workers: Workers) -> None:
         self._caches = caches
+        self._workers = workers
         self._served = served
 
     def resource(self, kind: Mapping[str, Any]) -> tuple[Resource, str]:
@@ -68,7 +71,12 @@ class Params:
             raise BindingConfigurationError(
                 "no params found for policy binding with `Deny` parameterNotFoundAction"
             )
-        return [ObjectSubject(resource, each.object).document(version) for each in objects]
+        return [
+            await self._workers.run(
+                json_work(each.entry.value), partial(_document, resource, each, version)
+            )
+            async for each in Pacer().each(objects)
+        ]
 
     async def _objects(
         self, resource: Resource, namespace: str, reference: Mapping[str, Any]
@@ -80,8 +88,21 @@ class Params:
             stored = cache.get(self._caches.key(resource, namespace, name))
             return [] if stored is None else [stored]
         selector = reference.get("selector") or {}
+        found = cache.select(key_prefix(resource, namespace))
+        if not selector:
+            return found
         return [
             stored
-            for stored in cache.select(key_prefix(resource, namespace))
-            if not selector or selects_labels(selector, stored.object.metadata.labels)
+            async for stored in Pacer().each(found)
+            if await self._workers.run(
+                stored.decoding_work, partial(_is_selected, selector, stored)
+            )
         ]
+
+
+def _is_selected(selector: Mapping[str, Any], stored: StoredObject) -> bool:
+    return selects_labels(selector, stored.object.metadata.labels)
+
+
+def _document(resource: Resource, stored: StoredObject, version: str) -> Document:
+    return ObjectSubject(resource, stored.object).document(version)

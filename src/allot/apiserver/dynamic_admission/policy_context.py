@@ -119,6 +119,7 @@ class PolicyContext:
     async def _matched(self, bound: BoundPolicy, failed: ConfigurationFailed) -> _Matched:
         """What of a policy is about the request; `failed` is told if it cannot be evaluated."""
         policy = bound.policy
+        await self.evaluations.pause()
         version = self.version_for(policy.match)
         if version is None:
             return _Matched([])

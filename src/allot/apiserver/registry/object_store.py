@@ -134,6 +134,7 @@ class ObjectStore:
             proposed: Any = obj
             mutation_warnings: tuple[str, ...] = ()
             size = info.size
+            await self._admission.prepare("create", resource, info)
             if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
@@ -238,6 +239,7 @@ class ObjectStore:
         attempt = partial(self._try_update, resource, key, updates)
         calls_webhooks = is_converted(resource)
         for _, info in updates:
+            await self._admission.prepare("update", resource, info)
             calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
@@ -377,6 +379,7 @@ class ObjectStore:
         seen = info if stored_work <= LARGE else replace(info, size=info.size + stored_work)
         attributes = AdmissionAttributes("delete", resource, key, None, old, seen, gone, options)
         warnings: list[str] = []
+        await self._admission.prepare("delete", resource, info)
         if self._admission.mutates("delete", resource, info):
             warnings += (await self._admission.mutate(attributes)).warnings
         admitted = await self._admission.validate(attributes)

@@ -6,23 +6,28 @@ import asyncio
 import json
 import threading
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.audit.policy import AuditPolicy, AuditRule, Level
-from allot.apiserver.dynamic_admission import expressions
+from allot.apiserver.dynamic_admission import configuration, expressions, params, policies
 from allot.apiserver.dynamic_admission.expressions import OUT_OF_BUDGET
+from allot.apiserver.dynamic_admission.matching import Match, read_match
 from allot.apiserver.dynamic_admission.policies import ValidatingPolicy
 from allot.apiserver.dynamic_admission.review_request import ObjectSubject
 from allot.apiserver.dynamic_admission.validating_policies import evaluate
-from allot.apiserver.pacing import LARGE
+from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.pacing import LARGE, Pacer
+from allot.apiserver.watch_cache.codecs import RawCodec
+from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.cel.admission import compile_admission
 from allot.deadline import no_deadline
 from allot.testing.servers import LocalServer
 from tests.conformance.admission_bad_objects import path_of
-from tests.conformance.admission_cases import binding, config_map, policy
+from tests.conformance.admission_cases import binding, config_map, policy, rule
 
 MAPS = "/api/v1/namespaces/{}/configmaps"
 
@@ -187,5 +192,93 @@ def test_the_documents_of_large_objects_are_made_in_a_thread(
             assert (await server.ask("DELETE", path)).code == 200
             assert threads == [in_thread] * len(threads)
             assert threads
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("rules", "in_thread"), [(1, False), (500, True)])
+def test_policies_with_very_many_rules_are_read_in_a_thread(
+    rules: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+    home = threading.get_ident()
+
+    def noted(resources: Any, **options: Any) -> Any:
+        threads.append(threading.get_ident() != home)
+        return read_match(resources, **options)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            monkeypatch.setattr(policies, "read_match", noted)
+            constraints = {"resourceRules": [rule(resourceNames=["m"])] * rules}
+            deployed = policy("default", "object.metadata.name != 'm'", constraints=constraints)
+            await deploy(server, deployed, binding("default"))
+            answer = await server.ask("POST", MAPS.format("default"), config_map("m"))
+            assert answer.code == 422
+            assert threads == [in_thread]
+
+    asyncio.run(run())
+
+
+def test_rules_are_looked_through_in_short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    turns: list[int] = []
+    may_match = Match.may_match
+
+    def noted(self: Match, operation: str, resource: Resource, subresource: str) -> bool:
+        if resource.plural == "configmaps":  # the status of policies is written meanwhile
+            asked.append(resource.plural)
+        return may_match(self, operation, resource, subresource)
+
+    async def note_turns() -> None:
+        while True:
+            turns.append(len(asked))
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            for number in range(20):
+                await deploy(server, policy(f"p{number}", "true"), binding(f"p{number}"))
+            monkeypatch.setattr(Match, "may_match", noted)
+            monkeypatch.setattr(configuration, "Pacer", lambda: Pacer(stretch=-1.0))
+            noting = asyncio.create_task(note_turns())
+            await server.post(MAPS.format("default"), config_map("m"))
+            noting.cancel()
+            assert len(asked) == 20
+            assert max(after - before for before, after in pairwise(turns)) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("reference", [{"selector": {"matchLabels": {"a": "b"}}}, {"name": "p"}])
+def test_large_params_are_read_in_a_thread(
+    reference: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+    home = threading.get_ident()
+    decode, make = RawCodec.decode_stored, params._document
+
+    def decoding(self: RawCodec, body: bytes) -> Any:
+        if len(body) > LARGE:
+            threads.append(threading.get_ident() != home)
+        return decode(self, body)
+
+    def making(*args: Any) -> Any:
+        threads.append(threading.get_ident() != home)
+        return make(*args)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+            deployed = policy("default", "params.data.k.size() > 9", paramKind=kind)
+            found = {**reference, "parameterNotFoundAction": "Deny"}
+            large = {"metadata": {"name": "p", "labels": {"a": "b"}}, "data": {"k": "x" * LARGE}}
+            await server.post(MAPS.format("default"), large)
+            await deploy(server, deployed, binding("default", paramRef=found))
+            REPRESENTATIONS.discard(lambda _: True)
+            monkeypatch.setattr(RawCodec, "decode_stored", decoding)
+            monkeypatch.setattr(params, "_document", making)
+            await server.post(MAPS.format("default"), config_map("m"))
+            assert set(threads) == {True}
 
     asyncio.run(run())

@@ -183,8 +183,8 @@ def test_watches_of_tables(text: str, in_thread: bool, monkeypatch: pytest.Monke
             LocalServer() as server,
             server.watch(MAPS, headers=TABLE, fieldSelector="metadata.name=a") as stream,
         ):
-            await server.post(MAPS, named("a", data={"k": text}))
             matches.threads.clear()
+            await server.post(MAPS, named("a", data={"k": text}))
             event = await stream.next()
             assert event is not None
             assert event["object"]["rows"][0]["cells"][0] == "a"

@@ -36,6 +36,8 @@ from allot.apiserver.registry.served import ServedResources
 from allot.exposition import exposition
 from allot.exposition_sharing import SharedExposition
 
+RESOURCE_WORK: Final = 64
+"""A resource in a document of discovery counts as so many bytes."""
 _HEALTH: Final = ("healthz", "livez", "readyz")
 _NOT_FOUND: Final = "404 page not found\n"
 _UNAVAILABLE: Final = "service unavailable\n"
@@ -115,7 +117,11 @@ class NonResourceEndpoints:
         One document at a time: several threads would keep the event loop waiting for the interpreter, and make the
         same document.
         """
-        size = HUGE + 1 if parts[:1] == ["openapi"] else 0
+        size = 0
+        if parts[:1] == ["openapi"]:
+            size = HUGE + 1
+        elif parts[:1] in (["api"], ["apis"]):
+            size = len(self._served.resources) * RESOURCE_WORK
         return await self._workers.run(size, lambda: self._find(parts, request))
 
     def _find(self, parts: list[str], request: ApiRequest) -> Response | None:

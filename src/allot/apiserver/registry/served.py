@@ -113,35 +113,38 @@ class ServedResources:
 
     def find_kind(self, gvk: GroupVersionKind) -> Resource | None:
         """The resource of a kind in a version."""
-        return next(
-            (
-                resource
-                for resource in self.resources
-                if (resource.group, resource.kind) == (gvk.group, gvk.kind)
-                and gvk.version in self.versions(resource)
-            ),
-            None,
-        )
+        return self.derived("kinds", self._by_kind).get(gvk)
+
+    def _by_kind(self) -> dict[GroupVersionKind, Resource]:
+        found: dict[GroupVersionKind, Resource] = {}
+        for resource in self.resources:
+            for version in self.versions(resource):
+                found.setdefault(GroupVersionKind(resource.group, version, resource.kind), resource)
+        return found
 
     def versions_of(self, group: str) -> tuple[str, ...]:
         """The versions a group is served in, most preferred first."""
-        served = dict.fromkeys(
-            version
-            for resource in self.resources
-            if resource.group == group
-            for version in self.versions(resource)
-        )
-        return tuple(sorted(served, key=version_order))
+        return self.derived("versions", self._versions_by_group).get(group, ())
+
+    def _versions_by_group(self) -> dict[str, tuple[str, ...]]:
+        served: dict[str, dict[str, None]] = {}
+        for group, version in self.derived("group versions", self._by_group_version):
+            served.setdefault(group, {})[version] = None
+        return {
+            group: tuple(sorted(versions, key=version_order)) for group, versions in served.items()
+        }
 
     def resources_in(self, group_version: GroupVersion) -> list[Resource]:
         """Everything served in one version of a group, by name."""
-        found = [
-            resource
-            for resource in self.resources
-            if resource.group == group_version.group
-            and group_version.version in self.versions(resource)
-        ]
-        return sorted(found, key=lambda resource: resource.plural)
+        return list(self.derived("group versions", self._by_group_version).get(group_version, ()))
+
+    def _by_group_version(self) -> dict[GroupVersion, list[Resource]]:
+        """A definition may have thousands of versions: all are found in one pass."""
+        found: dict[GroupVersion, list[Resource]] = {}
+        for resource in sorted(self.resources, key=lambda resource: resource.plural):
+            for version in self.versions(resource):
+                found.setdefault(GroupVersion(resource.group, version), []).append(resource)
+        return found
 
     def hidden_fields(self, group_version: GroupVersion) -> frozenset[str]:
         """Fields of types in a version that OpenAPI does not show, as `Type.field`."""

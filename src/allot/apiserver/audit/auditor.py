@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Audited(msgspec.Struct):
     client: tuple[str, int] | None
     received: datetime
     audit_id: str = ""
-    headers: Mapping[str, str] = {}
+    user_agent: str = ""
     version: str = ""
     user: User | None = None
     impersonated: User | None = None
@@ -61,7 +61,8 @@ class Audited(msgspec.Struct):
 
     @property
     def uri(self) -> str:
-        return (self.path + b"?" + self.query if self.query else self.path).decode("latin-1")
+        path = self.path.decode("latin-1")
+        return f"{path}?{self.query.decode('latin-1')}" if self.query else path
 
 
 class AuditedResponse(Protocol):
@@ -74,7 +75,7 @@ class AuditedResponse(Protocol):
     def body(self) -> bytes: ...
 
 
-class _Logged(NamedTuple):
+class _Logged(msgspec.Struct, frozen=True):
     """Stages of a request that are to be written."""
 
     audited: Audited
@@ -147,14 +148,14 @@ class Auditor:
                 self._sink.write(b"".join(lines))
 
     def _lines(self, logged: _Logged) -> list[bytes]:
-        audited, stages, now, code, body = logged
+        audited, now, code, body = logged.audited, logged.now, logged.code, logged.body
         user, impersonated = audited.user, audited.impersonated
         attributes = audited.attributes or Attributes("", audited.path.decode("latin-1"))
         level, omitted = self._policy.decide(impersonated or user or _NO_USER, attributes)
         lines: list[bytes] = []
         if level is Level.NONE:
             return lines
-        resource, namespace, name = attributes.resource, attributes.namespace, attributes.name
+        resource = attributes.resource
         received = audited.received if audited.received.microsecond else _text(audited.received)
         event = _Event(
             "Event",
@@ -167,16 +168,21 @@ class Auditor:
             _user(user),
             msgspec.UNSET if impersonated is None else _user(impersonated),
             (audited.client[0] if audited.client else LOOPBACK,),
-            audited.headers.get("user-agent", ""),
+            audited.user_agent,
             request_received_timestamp=received,
             stage_timestamp=received,
         )
         if resource:
             plural, _, part = resource.partition("/") if "/" in resource else (resource, "", "")
             event.object_ref = _ObjectRef(
-                plural, namespace, name, attributes.group, audited.version, part
+                plural,
+                attributes.namespace,
+                attributes.name,
+                attributes.group,
+                audited.version,
+                part,
             )
-        for stage in stages:
+        for stage in logged.stages:
             if stage in omitted:
                 continue
             if stage != RECEIVED:
@@ -189,7 +195,7 @@ class Auditor:
                     event.annotations = _annotations(*audited.decision)
                     if audited.annotations:
                         event.annotations = _with_more(event.annotations, audited.annotations)
-            lines += (_encode(event), b"\n")
+            lines.append(_encode(event) + b"\n")
         return lines
 
 

@@ -35,13 +35,8 @@ class Level(IntEnum):
         return _LEVEL_NAMES[self]
 
 
-_LEVEL_NAMES: Final = {
-    Level.NONE: "None",
-    Level.METADATA: "Metadata",
-    Level.REQUEST: "Request",
-    Level.REQUEST_RESPONSE: "RequestResponse",
-}
-_LEVELS: Final = {name: level for level, name in _LEVEL_NAMES.items()}
+_LEVEL_NAMES: Final = ("None", "Metadata", "Request", "RequestResponse")
+_LEVELS: Final = dict(zip(_LEVEL_NAMES, Level, strict=True))
 
 
 class GroupResources(NamedTuple):

@@ -252,7 +252,7 @@ class App:
         exchange.name_request(headers.get("audit-id"))
         audited = call.audited
         if audited is not None:
-            audited.headers, audited.audit_id = headers, exchange.audit_id
+            audited.user_agent, audited.audit_id = headers.get("user-agent", ""), exchange.audit_id
         component = exchange.component
         if component is not None:
             user = _user_of(component)

@@ -89,6 +89,13 @@ class RawObject:
             copy.__dict__["metadata"] = self.metadata
         return copy
 
+    def with_missing(self, values: Mapping[str, Any]) -> Self:
+        """A copy with these values of top-level fields that it does not have. All else is shared."""
+        copy = type(self)({**values, **self._rest})
+        copy.__dict__["metadata"] = self.metadata
+        del copy.data
+        return copy
+
     def read(self, cls: type[T], *path: str | int) -> T:
         """The typed view of a part; empty if the part is missing or of another shape."""
         value = self.get(*path)

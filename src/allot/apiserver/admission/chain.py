@@ -11,8 +11,8 @@ still true when the object is written.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -187,7 +187,7 @@ class Mutated(msgspec.Struct, frozen=True):
     """The work on what other plugins have added to it."""
 
 
-CreationLock = Callable[[str], AbstractAsyncContextManager[Any]]
+CreationLock = Callable[[str], asyncio.Lock | None]
 
 
 class Admission:
@@ -196,11 +196,11 @@ class Admission:
     def __init__(
         self,
         plugins: Sequence[AdmissionPlugin] = (),
-        creation_lock: CreationLock = lambda _: nullcontext(),
+        creation_lock: CreationLock = lambda _: None,
         dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - nothing changes it
         quota: ValidatingPlugin | None = None,
     ) -> None:
-        """`creation_lock` is held during a create in a namespace, from `charge` to the write.
+        """`creation_lock` is held during a create in a namespace, if there is one, from `charge` to the write.
 
         `quota` is last: what another plugin rejects is not counted.
         """

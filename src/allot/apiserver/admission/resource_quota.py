@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 from allot.api.claims import ResourceClaim
@@ -66,10 +65,10 @@ class ResourceQuotaAdmission:
         """The one for the DeviceClasses as they are, by the version of their cache."""
         self._creation_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def creation_lock(self, namespace: str) -> AbstractAsyncContextManager[Any]:
+    def creation_lock(self, namespace: str) -> asyncio.Lock | None:
         """Held during a create: concurrent creates that charge one quota would only cause write conflicts."""
         if not namespace or not self._of(namespace):
-            return nullcontext()
+            return None
         return self._creation_locks.setdefault(namespace, asyncio.Lock())
 
     def handles(self, operation: str, resource: Resource) -> bool:

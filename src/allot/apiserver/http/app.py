@@ -129,8 +129,15 @@ class App:
             call.durability = Durability(self._caches)
         try:
             response = await self._respond(exchange, call)
-            if response is not None and call.durability is not None and call.target is not None:
-                response = await _when_durable(response, call.durability, call.target, exchange)
+            durability, target = call.durability, call.target
+            if response is not None and durability is not None and target is not None:
+                shown = response.revision
+                if not shown:
+                    is_read = exchange.scope["method"] in ("GET", "HEAD")
+                    read = durability.last_read
+                    shown = read(target.resource) if is_read else durability.last_shown
+                if not durability.is_durable(shown):
+                    response = await _when_durable(response, durability, shown, exchange)
             is_large = response is not None and (
                 len(response.body) > PIECE or response.more is not None
             )
@@ -358,16 +365,11 @@ class App:
 
 
 async def _when_durable(
-    response: Response, durability: Durability, target: Target, exchange: HttpExchange
+    response: Response, durability: Durability, shown: int, exchange: HttpExchange
 ) -> Response:
-    """The response when all writes that it may show are durable, or an error if one of them failed."""
+    """The response when all writes up to a revision are durable, or an error if one of them failed."""
     try:
-        if response.revision:
-            await durability.of_revision(response.revision)
-        elif exchange.scope["method"] in ("GET", "HEAD"):
-            await durability.of_read(target.resource)
-        else:
-            await durability.of_everything()
+        await durability.until_durable(shown)
     except StorageError as error:
         return _shown(api_error_for(error), exchange)
     return response

@@ -24,16 +24,22 @@ class Durability:
         self._store = caches.store
         self._withdrawals = self._store.withdrawals
 
-    async def of_read(self, resource: Resource) -> None:
-        """Returns when what was read of a resource is durable; raises `StorageError` if it was withdrawn."""
-        await self.of_revision(self._caches.last_change(resource))
+    def last_read(self, resource: Resource) -> int:
+        """The revision that has to be durable after a resource was read."""
+        return self._caches.last_change(resource)
 
-    async def of_everything(self) -> None:
-        """Returns when all writes are durable that were shown until now; raises `StorageError` if some were withdrawn."""
-        await self.of_revision(self._store.announced)
+    @property
+    def last_shown(self) -> int:
+        """The revision that has to be durable after anything was read or written."""
+        return self._store.announced
 
-    async def of_revision(self, revision: int) -> None:
-        """Returns when a revision is durable; raises `StorageError` if writes were withdrawn since the request began."""
+    def is_durable(self, revision: int) -> bool:
+        """Whether there is nothing to wait for."""
+        store = self._store
+        return revision <= store.durable and store.withdrawals == self._withdrawals
+
+    async def until_durable(self, revision: int) -> None:
+        """Returns when all writes up to a revision are durable; raises `StorageError` if some were withdrawn."""
         store = self._store
         if revision > store.durable:
             await store.until_durable(revision)
@@ -44,5 +50,5 @@ class Durability:
         """The chunks of a watch, each when it is durable. They end when writes are withdrawn: clients watch again."""
         with suppress(StorageError):
             async for chunk in chunks:
-                await self.of_everything()
+                await self.until_durable(self.last_shown)
                 yield chunk

@@ -209,7 +209,7 @@ class Handlers:
         watch: bool = False,
     ) -> Accepted:
         accept = request.headers.get("accept")
-        if not accept:
+        if not accept or accept == JSON:
             return PLAIN_JSON
         protobuf = codec_for(target.resource).has_protobuf(target.version)
         try:

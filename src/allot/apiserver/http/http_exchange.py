@@ -83,6 +83,13 @@ class ClientGoneError(Exception):
 class HttpExchange:
     """Reads the bytes of a request and sends those of its response."""
 
+    audit_id = ""
+    """Names the request in its answer and in the audit log."""
+    _announced = 0
+    _is_chunked = False
+    _is_reading = False
+    _is_read = False
+
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, transfer_limits: TransferLimits
     ) -> None:
@@ -98,15 +105,9 @@ class HttpExchange:
         self.is_in_process = self._whole is not None
         """Whether the client is in this process, so that nothing needs to be waited for."""
         self.sees_pending_writes: bool = PENDING_WRITES in extensions
-        self._announced = 0
-        self._is_chunked = False
         if not self.is_in_process:
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
-        self._is_reading = False
-        self._is_read = False
-        self.audit_id = ""
-        """Names the request in its answer and in the audit log."""
 
     def name_request(self, given: str | None) -> None:
         """Set the audit id, which a client may bring."""

@@ -75,13 +75,15 @@ class ObjectBodies:
     def read(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
-        warnings: list[str] = []
-        if media_type(request.header("content-type")) == PROTOBUF:
-            obj = self.read_protobuf(request.body, target)
+        content_type = media_type(request.header("content-type"))
+        if content_type == PROTOBUF:
+            read = ReadBody(self.read_protobuf(request.body, target), [])
+        elif content_type == JSON and request.body[:1] == b"{":
+            read = self.read_json(request.body, target, options)
         else:
             body = json_body(request, target.resource.gvk(target.version))
             read = self.read_json(body.json, target, options, body.duplicates)
-            obj, warnings = read.object, read.warnings
+        obj, warnings = read.object, read.warnings
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
@@ -116,7 +118,8 @@ class ObjectBodies:
             raise api_errors.cannot_be_read(
                 resource.kind, version, self._decode_error_text(error)
             ) from None
-        issues = [*(f'duplicate field "{path}"' for path in duplicates), *ignored]
+        issues = [f'duplicate field "{path}"' for path in duplicates] if duplicates else []
+        issues += ignored
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)

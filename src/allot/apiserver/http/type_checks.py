@@ -94,8 +94,17 @@ class _NamedType(TypeMeta):
 _named_decoder: Final = msgspec.json.Decoder(_NamedType)
 
 
+@cache
+def _api_version(gvk: GroupVersionKind) -> str:
+    return str(gvk.group_version)
+
+
 def check_kind(api_version: str | None, kind: str | None, expected: GroupVersionKind) -> None:
     """400 if what a body says about itself, which may be nothing, is not what is expected."""
+    if (not kind or kind == expected.kind) and (
+        not api_version or api_version == _api_version(expected)
+    ):
+        return
     written = GroupVersion.parse(api_version) if api_version else expected.group_version
     kind = kind or expected.kind
     if (written, kind) == (expected.group_version, expected.kind):

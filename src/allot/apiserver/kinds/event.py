@@ -57,14 +57,10 @@ class EventStrategy(RawStrategy):
     """Events show all of their times, the unknown ones as null. Their writer does not own those."""
 
     def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
-        return _with_empty_fields(super().prepare_create(new, request))
+        return super().prepare_create(new, request).with_missing(_ALWAYS_WRITTEN)
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
-        return _with_empty_fields(super().prepare_update(new, old, request))
-
-
-def _with_empty_fields(event: RawObject) -> RawObject:
-    return type(event)({**_ALWAYS_WRITTEN, **event.data})
+        return super().prepare_update(new, old, request).with_missing(_ALWAYS_WRITTEN)
 
 
 _FIELDS: Final = {

@@ -169,34 +169,41 @@ class ObjectStore:
                 error.warnings[:0] = mutation_warnings
                 raise
             warnings = [*mutation_warnings, *warnings, *admitted.warnings]
-            to_store = await self._converter.to_store(resource, attributes.new)
-            async with self._admission.creation_lock(namespace):
-                charged = await self._admission.charge(attributes)
-                operations = (*begun.operations, *admitted.operations, *charged.operations)
-                stored = await self._store_new(
-                    replace(attributes, new=to_store), home, operations, codec
-                )
+            to_store = attributes.new
+            if is_converted(resource):
+                to_store = await self._converter.to_store(resource, to_store)
+            operations = (*begun.operations, *admitted.operations)
+            lock = self._admission.creation_lock(namespace)
+            if lock is None:
+                stored = await self._store_new(attributes, to_store, home, operations, codec)
+            else:
+                async with lock:
+                    stored = await self._store_new(attributes, to_store, home, operations, codec)
             if stored is not None:
-                return Written(await self._converter.shown(resource, stored), warnings)
+                if is_converted(resource):
+                    stored = await self._converter.shown(resource, stored)
+                return Written(stored, warnings)
             # the namespace or a quota changed meanwhile
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
 
     async def _store_new(
         self,
         attributes: AdmissionAttributes,
+        new: Any,
         home: StoredObject | None,
         more: tuple[Operation, ...],
         codec: Codec,
     ) -> StoredObject | None:
-        """The stored object; None if something else changed that it depends on."""
+        """Store `new`, charged to quotas: the stored object; None if something else changed that it depends on."""
         resource, key, info = attributes.resource, attributes.key, attributes.info
+        charged = await self._admission.charge(attributes)
         store_key = self._caches.key(resource, *key)
-        body = await encode_for_storage(codec, attributes.new, info.size, self._workers)
+        body = await encode_for_storage(codec, new, info.size, self._workers)
         if info.dry_run:
             if await self._caches.get(resource, store_key) is not None:
                 raise api_errors.already_exists(resource, key.name)
             return StoredObject(Entry(store_key, body, MISSING, MISSING), codec)
-        operations: list[Operation] = [Put(store_key, body, MISSING), *more]
+        operations: list[Operation] = [Put(store_key, body, MISSING), *more, *charged.operations]
         if home is not None:
             operations.append(Check(home.key, home.revision))
         try:
@@ -206,7 +213,7 @@ class ObjectStore:
                 raise api_errors.already_exists(resource, key.name) from None
             return None
         entry = Entry(store_key, body, revision, revision)
-        return self._caches.written(resource, entry, attributes.new)
+        return self._caches.written(resource, entry, new)
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest

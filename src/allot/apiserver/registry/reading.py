@@ -12,7 +12,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE, Pacer, Workers
 from allot.apiserver.registry import continue_tokens
-from allot.apiserver.registry.conversion import Converter
+from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import Caches, key_prefix
@@ -96,6 +96,8 @@ class Reader:
         stored = cache.get(self._caches.key(resource, *key))
         if stored is None:
             raise api_errors.not_found(resource, key.name)
+        if not is_converted(resource):
+            return stored
         return await self._converter.shown(resource, stored)
 
     async def list(self, selection: Selection, options: ListOptions) -> Listing:

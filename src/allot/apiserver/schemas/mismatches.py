@@ -183,20 +183,20 @@ def _not_a_quantity(value: Any) -> str | None:
     return None
 
 
-_time: Final = msgspec.json.Decoder(Annotated[datetime, msgspec.Meta(tz=True)])
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def not_a_time(value: Any, *, micro: bool) -> str | None:
     """Why a value is not a time; one with microseconds must have all six digits of them."""
     if not isinstance(value, str):
         return _mismatch(value, "string", _Where("", ""))
-    shown = json.dumps(value, ensure_ascii=False)
     try:
-        _time.decode(msgspec.json.encode(value))
+        msgspec.convert(value, _Time)
     except msgspec.ValidationError:
-        problem = go_time_problem(value)
+        shown, problem = json.dumps(value, ensure_ascii=False), go_time_problem(value)
         return f"parsing time {shown}{problem.replace(_RFC3339_LAYOUT, _MICRO_LAYOUT) if micro else problem}"
     if micro and not _MICRO_FRACTION.match(value, _WHOLE_SECONDS):
+        shown = json.dumps(value, ensure_ascii=False)
         rest = json.dumps(value[_WHOLE_SECONDS:])
         return f'parsing time {shown} as "{_MICRO_LAYOUT}": cannot parse {rest} as ".000000"'
     return None

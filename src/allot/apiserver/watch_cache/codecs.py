@@ -154,7 +154,7 @@ class RawCodec(PartialCodec):
         document, issues = self._checked(body, version)
         release_interpreter(len(body))
         obj = self._with_defaults(self._cleaned(document, body, version), version)
-        return obj, [str(issue) for issue in issues]
+        return obj, list(map(str, issues))
 
     def _checked(self, body: bytes, version: str) -> tuple[Mapping[str, Any], list[StrictIssue]]:
         """The document in `body` without unknown fields, and these as issues."""
@@ -208,11 +208,10 @@ class RawCodec(PartialCodec):
 
     def encode(self, obj: RawObject, version: str) -> bytes:
         data = self._from_storage(dict(obj.data), version)
-        metadata = {
-            name: value
-            for name, value in data.pop("metadata", {}).items()
-            if name != "resourceVersion"
-        }
+        metadata = data.pop("metadata", {})
+        if "resourceVersion" in metadata:
+            metadata = dict(metadata)
+            del metadata["resourceVersion"]
         del data["kind"], data["apiVersion"]
         return msgspec.json.encode({"metadata": metadata, **data})
 

@@ -119,7 +119,9 @@ class StoredObject:
     def without_revision(self, codec: Codec, version: str) -> bytes:
         if codec is self.codec and version == codec.storage_version:
             return self.entry.value
-        return codec.encode(self.object, version)
+        written = self._written  # another thread may evict it
+        obj = self.object if written is None else self.codec.as_stored(written)
+        return codec.encode(obj, version)
 
     def converted(self, version: str) -> bytes | None:
         """The object as a webhook converted it to a version, if that is kept."""

@@ -160,6 +160,18 @@ class Broadcast:
                 return
             yield from reversed(batch)
 
+    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
+        """Whether anything under the prefixes is newer than `after`, as far as the window goes; True before it."""
+        if after < self.floor:
+            return True
+        for batch in reversed(self._window):
+            if batch[0].revision <= after:
+                break
+            for change in batch:
+                if change.key.startswith(prefixes):
+                    return True
+        return False
+
     def restart(self, revision: int, error: StorageError) -> None:
         """Restart at `revision` after missed changes: all watchers are cut off."""
         topics = list(self._topics.values())
@@ -222,28 +234,29 @@ class Broadcast:
         older.reverse()
         topic.extend_back(older, after)
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[Topic, Batch]]:
+    def _parts(self, batch: Batch) -> list[tuple[Topic, Batch]]:
         """The topics of a batch, each with its part of the batch."""
         if len(batch) == 1:
-            for topic in self._topics_of(batch[0].key):
-                yield topic, batch
-            return
+            return [(topic, batch) for topic in self._topics_of(batch[0].key)]
         changes_by_topic: dict[Topic, list[Change]] = {}
         for change in batch:
             for topic in self._topics_of(change.key):
                 changes_by_topic.setdefault(topic, []).append(change)
-        for topic, changes in changes_by_topic.items():
-            yield topic, batch if len(changes) == len(batch) else tuple(changes)
+        return [
+            (topic, batch if len(changes) == len(batch) else tuple(changes))
+            for topic, changes in changes_by_topic.items()
+        ]
 
-    def _topics_of(self, key: str) -> Iterator[Topic]:
+    def _topics_of(self, key: str) -> list[Topic]:
         """Looked up by the few distinct prefix lengths, independent of the number of topics."""
         size, topics = len(key), self._topics
+        found = []
         for length in self._lengths:
             if length > size:
-                return
-            topic = topics.get(key[:length])
-            if topic is not None:
-                yield topic
+                break
+            if (prefix := key[:length]) in topics:
+                found.append(topics[prefix])
+        return found
 
     def _shrink(self) -> None:
         window = self._window

@@ -187,6 +187,10 @@ class Store(ABC):
         """The newest revision that watches can be read up to without waiting; -1 if it is not known."""
         return -1
 
+    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
+        """Whether anything under the prefixes may have changed after a revision that was announced. Cheap to call."""
+        return True
+
     @property
     def durable(self) -> int:
         """All writes up to this revision are durable. By default what is not durable is not shown."""

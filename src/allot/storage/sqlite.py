@@ -134,6 +134,9 @@ class SqliteStore(Store):
     def announced(self) -> int:
         return self._broadcast.revision
 
+    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
+        return self._broadcast.has_changed(prefixes, after)
+
     @property
     def durable(self) -> int:
         return self._writes.durable

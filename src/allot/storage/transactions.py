@@ -8,7 +8,6 @@ from typing import TypeAlias
 from allot.storage.interface import (
     MISSING,
     Change,
-    Check,
     Delete,
     Entry,
     Operation,
@@ -52,15 +51,12 @@ def decide_changes(
         actual = MISSING if previous is None else previous.revision
         if operation.expected is not None and operation.expected != actual:
             raise RevisionConflictError(key, operation.expected, actual)
-        match operation:
-            case Put(_, value):
-                created = revision if previous is None else previous.created
-                entry = Entry(key, value, revision, created)
-                changes.append(Change(revision, key, entry, previous))
-            case Delete() if previous is not None:
-                changes.append(Change(revision, key, None, previous))
-            case Delete() | Check():
-                pass
+        if isinstance(operation, Put):
+            created = revision if previous is None else previous.created
+            entry = Entry(key, operation.value, revision, created)
+            changes.append(Change(revision, key, entry, previous))
+        elif isinstance(operation, Delete) and previous is not None:
+            changes.append(Change(revision, key, None, previous))
     return tuple(changes)
 
 

@@ -32,11 +32,13 @@ def validate_config_map(config_map: RawObject) -> Iterator[FieldError]:
     texts = _mapping(config_map, "data")
     binaries = _mapping(config_map, "binaryData")
     yield from _validate_keys(texts, DATA)
-    for key in texts.keys() & binaries.keys():
-        yield invalid(DATA @ key, key, "duplicate of key present in binaryData")
-    yield from _validate_keys(binaries, BINARY_DATA)
-    size = sum(byte_length(str(text)) for text in texts.values())
-    if size + sum(_decoded_size(value) for value in binaries.values()) > MAX_SIZE:
+    size = sum([byte_length(str(text)) for text in texts.values()])
+    if binaries:
+        for key in texts.keys() & binaries.keys():
+            yield invalid(DATA @ key, key, "duplicate of key present in binaryData")
+        yield from _validate_keys(binaries, BINARY_DATA)
+        size += sum([_decoded_size(value) for value in binaries.values()])
+    if size > MAX_SIZE:
         yield too_long(FieldPath("[]"), MAX_SIZE)
 
 

@@ -57,9 +57,10 @@ def validate_metadata(
             path / "generation", metadata.generation, "must be greater than or equal to 0"
         )
     yield from _validate_contents(metadata, path)
-    yield from _validate_finalizers(
-        metadata.finalizers, path / "finalizers", any_finalizer=any_finalizer
-    )
+    if metadata.finalizers:
+        yield from _validate_finalizers(
+            metadata.finalizers, path / "finalizers", any_finalizer=any_finalizer
+        )
 
 
 def finalizer_warnings(metadata: ObjectMeta) -> Iterator[str]:
@@ -73,9 +74,12 @@ def finalizer_warnings(metadata: ObjectMeta) -> Iterator[str]:
 
 
 def _validate_contents(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldError]:
-    yield from validate_labels(metadata.labels, path / "labels")
-    yield from validate_annotations(metadata.annotations, path / "annotations")
-    yield from _validate_owners(metadata.owner_references, path / "ownerReferences")
+    if metadata.labels:
+        yield from validate_labels(metadata.labels, path / "labels")
+    if metadata.annotations:
+        yield from validate_annotations(metadata.annotations, path / "annotations")
+    if metadata.owner_references:
+        yield from _validate_owners(metadata.owner_references, path / "ownerReferences")
 
 
 def validate_labels(labels: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:

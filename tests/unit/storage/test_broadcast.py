@@ -181,3 +181,16 @@ def test_closing_while_history_is_read() -> None:
             await task
 
     asyncio.run(scenario())
+
+
+def test_whether_something_has_changed() -> None:
+    broadcast = a_broadcast(max_revisions=2)
+    broadcast.publish([a_batch(1, "a/x"), a_batch(2, "b/x", "c/x")])
+
+    assert broadcast.has_changed(("a/", "d/"), 0)
+    assert not broadcast.has_changed(("a/", "d/"), 1)
+    assert broadcast.has_changed(("d/", "c/"), 1)
+    assert not broadcast.has_changed(("b/", "c/"), 2)
+
+    broadcast.publish([a_batch(3, "a/x"), a_batch(4, "a/x")])
+    assert broadcast.has_changed(("d/",), 1), "the window begins later"

@@ -65,7 +65,8 @@ from allot.storage.interface import StorageError
 
 log = logging.getLogger(__name__)
 
-_BEARER: Final = "Bearer "
+_BEARER: Final = "bearer "
+_SCHEME: Final = len(_BEARER)
 _PREFIX: Final = len(IMPERSONATE)
 _READING: Final = frozenset(("get", "list", "watch"))
 _TRANSFER_LIMITS: Final = TransferLimits()
@@ -400,8 +401,6 @@ def _credentials(headers: dict[str, str], exchange: HttpExchange) -> Credentials
     authorization = headers.get("authorization")
     if not authorization:
         return Credentials(None, exchange.certificate)
-    is_bearer = authorization[: len(_BEARER)] == _BEARER or authorization.lower().startswith(
-        "bearer "
-    )
-    token = authorization[len(_BEARER) :].strip() if is_bearer else ""
+    is_bearer = authorization[:_SCHEME].lower() == _BEARER
+    token = authorization[_SCHEME:].strip() if is_bearer else ""
     return Credentials(token or None, exchange.certificate)

@@ -162,7 +162,8 @@ class FieldManager:
         fields = self._updater.created(self._empty, new, self._not_owned)
         if not fields:
             return []
-        return [managers.new_entry(self._manager(manager, UPDATE), self._api_version, fields, now)]
+        name = manager or UNKNOWN
+        return [managers.new_entry(name, self._api_version, self._subresource, fields, now)]
 
     def updated(
         self,

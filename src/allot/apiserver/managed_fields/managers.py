@@ -137,13 +137,20 @@ def encode(owners: ManagedFields) -> list[dict[str, Any]]:
     return entries
 
 
-def new_entry(manager: Manager, api_version: str, fields: FieldSet, time: str) -> dict[str, Any]:
-    """The entry of a manager that owns these fields, which are in wire order."""
-    entry: dict[str, Any] = {"manager": manager.name, "operation": manager.operation}
-    entry |= {"apiVersion": api_version, "time": time, "fieldsType": _FIELDS_TYPE}
-    entry["fieldsV1"] = fields
-    if manager.subresource:
-        entry["subresource"] = manager.subresource
+def new_entry(
+    name: str, api_version: str, subresource: str, fields: FieldSet, time: str
+) -> dict[str, Any]:
+    """The entry of a new object's creator, who owns these fields, which are in wire order."""
+    entry: dict[str, Any] = {
+        "manager": name,
+        "operation": UPDATE,
+        "apiVersion": api_version,
+        "time": time,
+        "fieldsType": _FIELDS_TYPE,
+        "fieldsV1": fields,
+    }
+    if subresource:
+        entry["subresource"] = subresource
     return entry
 
 

@@ -36,6 +36,10 @@ class BeginHooks:
     def __init__(self, hooks: Sequence[BeginHook] = ()) -> None:
         self._hooks = HandlerIndex(hooks)
 
+    def are_for(self, operation: str, resource: Resource) -> bool:
+        """Whether there are any for such writes."""
+        return bool(self._hooks.find(operation, resource))
+
     async def begin(self, attributes: AdmissionAttributes) -> Begun:
         operations: tuple[Operation, ...] = ()
         for hook in self._hooks.find(attributes.operation, attributes.resource):

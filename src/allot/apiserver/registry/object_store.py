@@ -160,9 +160,10 @@ class ObjectStore:
                 raise api_errors.namespace_is_terminating(resource, name, namespace)
             key = ObjectKey(namespace, name)
             attributes = AdmissionAttributes("create", resource, key, new, None, worked)
-            begun = await self._hooks.begin(attributes)
-            if begun.object is not new:
-                attributes = replace(attributes, new=begun.object)
+            operations: tuple[Operation, ...] = ()
+            if self._hooks.are_for("create", resource):
+                begun = await self._hooks.begin(attributes)
+                attributes, operations = replace(attributes, new=begun.object), begun.operations
             try:
                 admitted = await self._admission.validate(attributes)
             except ApiError as error:
@@ -172,7 +173,7 @@ class ObjectStore:
             to_store = attributes.new
             if is_converted(resource):
                 to_store = await self._converter.to_store(resource, to_store)
-            operations = (*begun.operations, *admitted.operations)
+            operations += admitted.operations
             lock = self._admission.creation_lock(namespace)
             if lock is None:
                 stored = await self._store_new(attributes, to_store, home, operations, codec)
@@ -205,7 +206,7 @@ class ObjectStore:
             return StoredObject(Entry(store_key, body, MISSING, MISSING), codec)
         operations: list[Operation] = [Put(store_key, body, MISSING), *more, *charged.operations]
         if home is not None:
-            operations.append(Check(home.key, home.revision))
+            operations.append(Check(home.entry.key, home.entry.revision))
         try:
             revision = await self._write(info, *operations)
         except RevisionConflictError as error:
@@ -297,14 +298,16 @@ class ObjectStore:
             new, noted, size = await self._updated(attributes, update, request, size)
             if size > LARGE:
                 attributes = replace(attributes, info=replace(info, size=size))
-            begun = await self._hooks.begin(replace(attributes, new=new))
-            if begun.object is not new:
-                new = with_known_times(begun.object, old, codec)
+            if self._hooks.are_for("update", resource):
+                begun = await self._hooks.begin(replace(attributes, new=new))
+                operations += begun.operations
+                if begun.object is not new:
+                    new = with_known_times(begun.object, old, codec)
             gone = deletion.is_finished(new)
             attributes = replace(attributes, new=new, is_removal=gone)
             admitted = await self._admission.validate(attributes)
             charged = await self._admission.charge(attributes)
-            operations += (*begun.operations, *admitted.operations, *charged.operations)
+            operations += (*admitted.operations, *charged.operations)
             warnings += (*noted, *admitted.warnings)
             if gone:
                 break

@@ -30,9 +30,9 @@ class Written(msgspec.Struct, frozen=True):
 
 def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:
     """The object that the write pipeline accepts, and its warnings; raises `ApiError` if it does not."""
+    if isinstance(outcome, Accepted):
+        return outcome.object, outcome.warnings
     match outcome:
-        case Accepted(obj, warnings):
-            return obj, warnings
         case Rejected(errors, by_resource, warnings):
             kind = resource.plural if by_resource else resource.kind
             refusal = api_errors.invalid(resource.group, kind, name, errors)

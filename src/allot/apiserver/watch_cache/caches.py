@@ -108,7 +108,9 @@ class Caches:
         return stored
 
     async def namespace(self, name: str) -> StoredObject | None:
-        return await self.get(self.namespaces, self.key(self.namespaces, "", name))
+        cache = self.of(self.namespaces)
+        await cache.refresh()
+        return cache.get(cache.prefix + name)
 
     async def close(self) -> None:
         for each in self._caches.values():

@@ -11,7 +11,7 @@ from allot.api.identities import ObjectKey
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.auth.rbac.bootstrap import GROUP, component_roles
 from allot.apiserver.auth.rbac.policy_index import PolicyIndex
-from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
@@ -27,9 +27,11 @@ class PolicyFeed:
         self._store = caches.store
         self._version = 0
         self._caught_up_with = -1
+        resources = {plural: resource_named(GROUP, plural) for plural in (*ROLES, *BINDINGS)}
+        self._prefixes = tuple(map(key_prefix, resources.values()))
         self._followers = tuple(
-            (plural in ROLES, CacheFollower(caches.of(resource_named(GROUP, plural))))
-            for plural in (*ROLES, *BINDINGS)
+            (plural in ROLES, CacheFollower(caches.of(resource)))
+            for plural, resource in resources.items()
         )
 
     async def start(self) -> None:
@@ -40,11 +42,12 @@ class PolicyFeed:
 
     def catch_up(self) -> int:
         """Applies everything written before this call; the generation differs after every change."""
-        # As long as it is the same number, no cache has pending changes.
-        announced = self._store.announced
-        if announced == self._caught_up_with and announced >= 0:
+        announced, before = self._store.announced, self._caught_up_with
+        if announced == before and announced >= 0:
             return self._version
         self._caught_up_with = announced
+        if before >= 0 and not self._store.has_changed(self._prefixes, before):
+            return self._version
         for is_role, follower in self._followers:
             changes = follower.news()
             if changes is None:

@@ -268,10 +268,12 @@ class App:
             user = await self._authentication.user_for(_credentials(headers, exchange))
         if audited is not None:
             audited.user = user
-        if [name for name in headers if name[:_PREFIX] == IMPERSONATE]:
-            user = self._impersonated(user, scope)
-            if audited is not None:
-                audited.impersonated = user
+        for name in headers:
+            if name[:_PREFIX] == IMPERSONATE:
+                user = self._impersonated(user, scope)
+                if audited is not None:
+                    audited.impersonated = user
+                break
         # Not decoded yet: an escaped slash in a name does not divide it.
         path = scope["raw_path"].decode("latin-1")
         query = parse_query(scope["query_string"]) if scope["query_string"] else {}

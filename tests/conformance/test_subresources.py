@@ -18,9 +18,11 @@ from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
 from tests.conformance import (
     empty_value_steps,
+    event_steps,
     patch_steps,
     pod_field_steps,
     pod_steps,
+    put_create_steps,
     subresource_steps,
     template_steps,
 )
@@ -39,6 +41,8 @@ DATA = Path(__file__).parent / "data"
         pytest.param(template_steps.all_steps, "templates", id="templates"),
         pytest.param(empty_value_steps.all_steps, "empty-values", id="empty-values"),
         pytest.param(patch_steps.all_steps, "patches", id="patches"),
+        pytest.param(put_create_steps.all_steps, "put-creates", id="put-creates"),
+        pytest.param(event_steps.all_steps, "events", id="events"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

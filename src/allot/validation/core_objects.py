@@ -108,22 +108,6 @@ def validate_runtime_class(runtime_class: RawObject) -> Iterator[FieldError]:
             yield duplicate(where, toleration)
 
 
-# --- events ---
-
-
-CLUSTER_EVENT_NAMESPACES: Final = ("default", "kube-system")
-
-
-def validate_event(event: RawObject) -> Iterator[FieldError]:
-    """An event is in the namespace of its object, or in the default one for cluster-scoped objects."""
-    about = event.get("involvedObject", "namespace", default="")
-    allowed = (about,) if about else CLUSTER_EVENT_NAMESPACES
-    if event.metadata.namespace not in allowed:
-        yield invalid(
-            FieldPath("involvedObject") / "namespace", about, "does not match event.namespace"
-        )
-
-
 # --- revisions ---
 
 

@@ -44,8 +44,6 @@ def _shown_port(protocol: str, number: int) -> dict[str, Any]:
 def validate_service(service: RawObject) -> Iterator[FieldError]:
     spec = service.get("spec", default={})
     type_, ports = spec.get("type") or "", parts(spec, "ports")
-    if type_ not in SERVICE_TYPES:
-        yield not_supported(SPEC / "type", type_, SERVICE_TYPES)
     if type_ == "ExternalName":
         name = str(spec.get("externalName") or "").removesuffix(".")
         if name:
@@ -85,6 +83,8 @@ def validate_service(service: RawObject) -> Iterator[FieldError]:
         known.add((protocol, number))
     yield from validate_labels(spec.get("selector") or {}, SPEC / "selector")
     yield from validate_affinity(spec)
+    if type_ not in SERVICE_TYPES:
+        yield not_supported(SPEC / "type", type_, SERVICE_TYPES)
     yield from validate_addresses(spec)
     yield from validate_traffic(spec)
 

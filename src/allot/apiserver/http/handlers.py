@@ -145,7 +145,8 @@ class Handlers:
             case "create":
                 return await answer.written(201, await self._writes.create(request, target))
             case "update":
-                return await answer.written(200, await self._writes.update(request, target))
+                written = await self._writes.update(request, target)
+                return await answer.written(201 if written.created else 200, written)
             case "patch":
                 written = await self._writes.patch(request, target)
                 return await answer.written(201 if written.created else 200, written)

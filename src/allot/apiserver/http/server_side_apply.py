@@ -72,17 +72,17 @@ def new_object(configuration: Configuration, target: Target, now: datetime) -> t
     """The object that an apply makes where there was none, before it is checked, and its managedFields."""
     merged = merged_document(field_manager_of(target), None, (), configuration, now)
     metadata = merged.document.get("metadata") or {}
-    if not metadata.get("name"):
-        raise bad_request(
-            f"the name of the object ({target.name} based on URL) was undeterminable: "
-            "name must be provided"
-        )
     if metadata.get("uid"):
         raise api_errors.conflict(
             target.resource,
             target.name,
             f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing "
             "object was found",
+        )
+    if not metadata.get("name"):
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: "
+            "name must be provided"
         )
     fresh = {name: value for name, value in metadata.items() if name != "resourceVersion"}
     document = {**merged.document, "metadata": fresh}

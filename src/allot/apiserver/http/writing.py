@@ -16,6 +16,7 @@ from allot.apiserver.http.apply_bodies import refuse_duplicates
 from allot.apiserver.http.delete_options import delete_options
 from allot.apiserver.http.field_tracking import (
     Managers,
+    managers_of_new,
     tracked,
     with_managers_of,
 )
@@ -38,7 +39,7 @@ from allot.apiserver.http.requests import (
     write_options,
 )
 from allot.apiserver.http.routes import Target
-from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_APPLY_TRIES
+from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_CREATE_TRIES
 from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_object
 from allot.apiserver.http.work_sizes import converting_size, reading_size, work_size
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
@@ -48,7 +49,7 @@ from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate
 from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
-from allot.apiserver.registry.write_results import Written
+from allot.apiserver.registry.write_results import Written, creatable_by_update
 from allot.client.cooperative import with_pauses
 from allot.client.transport import WITH_STATUS
 from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST
@@ -92,13 +93,57 @@ class WriteHandlers:
         if target.subresource is None and request.header(WITH_STATUS):
             status = self._status_of(target, request)
             updates.append(self._update_of(read.object, request, status, options))
-        key = ObjectKey(target.namespace, target.name)
         try:
-            written = await self._objects.update(target.resource, key, *updates)
+            written = await self._updated_or_created(request, target, read.object, options, updates)
         except ApiError as error:
             error.warnings[:0] = read.warnings
             raise
         return written.with_warnings(read.warnings)
+
+    async def _updated_or_created(
+        self,
+        request: ApiRequest,
+        target: Target,
+        new: Any,
+        options: WriteOptions,
+        updates: list[RequestedUpdate],
+    ) -> Written:
+        """The replaced object; one that does not exist is created, if updates may create objects of its kind."""
+        key = ObjectKey(target.namespace, target.name)
+        for _ in range(MAX_CREATE_TRIES):
+            try:
+                return await self._objects.update(target.resource, key, *updates)
+            except ApiError as error:
+                is_missing = error.code == 404 and target.subresource is None
+                if not (is_missing and target.resource.is_created_by_update):
+                    raise
+            try:
+                return await self._create_missing(request, target, new, options)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        raise api_errors.conflict(target.resource, target.name, api_errors.MODIFIED)
+
+    async def _create_missing(
+        self, request: ApiRequest, target: Target, new: Any, options: WriteOptions
+    ) -> Written:
+        resource = target.resource
+        creatable = creatable_by_update(resource, new, dry_run=options.dry_run)
+        self._require_create(request, target)
+        info = self.request_info(request, target, "create", options)
+        managers = await self._workers.run(
+            info.size, lambda: managers_of_new(new, request, target, self._objects.clock())
+        )
+        written = await self._objects.create(resource, target.namespace, creatable, info, managers)
+        return replace(written, created=True)
+
+    def _require_create(self, request: ApiRequest, target: Target) -> None:
+        """403 unless the user may create the object that a request names but does not find."""
+        resource = target.resource
+        attributes = Attributes(
+            "create", request.path, resource.group, resource.plural, target.namespace, target.name
+        )
+        require(self._authorizer, request.user, attributes)
 
     def _update_of(
         self, new: Any, request: ApiRequest, target: Target, options: WriteOptions
@@ -149,7 +194,7 @@ class WriteHandlers:
             return in_place(new, target, verb="patch"), managers
 
         update = with_managers_of(applied, _pipeline_step(target), target)
-        for _ in range(MAX_APPLY_TRIES):
+        for _ in range(MAX_CREATE_TRIES):
             try:
                 written = await self.apply(request, target, update, "patch", options)
                 return written.with_warnings(warnings)
@@ -172,10 +217,7 @@ class WriteHandlers:
         options: WriteOptions,
     ) -> Written:
         resource = target.resource
-        attributes = Attributes(
-            "create", request.path, resource.group, resource.plural, target.namespace, target.name
-        )
-        require(self._authorizer, request.user, attributes)
+        self._require_create(request, target)
         info = self.request_info(request, target, "create", options)
         new, managers = await self._workers.run(
             info.size, lambda: new_object(configuration, target, self._objects.clock())

@@ -72,7 +72,11 @@ def review_rule_warnings(configuration: RawObject) -> Iterator[str]:
 def admission_strategy(
     validate: Validate, generation: Generation = COUNTED, *, has_status: bool = False
 ) -> Callable[[Kind], AdmissionStrategy]:
-    rules = KindRules(generation=generation, status={} if has_status else None)
+    rules = KindRules(
+        generation=generation,
+        status={} if has_status else None,
+        needs_resource_version=generation is WEBHOOKS,
+    )
     return partial(AdmissionStrategy, validate, rules)
 
 

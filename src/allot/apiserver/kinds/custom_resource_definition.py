@@ -134,8 +134,6 @@ class DefinitionStrategy(StatusStrategy[CustomResourceDefinition]):
     ) -> Iterator[FieldError]:
         yield from validate_metadata_update(new.metadata, old.metadata)
 
-    requires_version = True
-
     def accepts_unconditional_update(self, version: str) -> bool:
         return False
 

@@ -86,6 +86,8 @@ class KindDefinition(NamedTuple):
     selectable_fields: Mapping[str, str] = {}
     """Field selectors beyond name and namespace, and the path that each of them reads."""
     verbs: tuple[str, ...] = VERBS
+    is_created_by_update: bool = False
+    """Whether a PUT creates an object that does not exist, instead of 404."""
     returns_deleted_in: tuple[str, ...] = ()
     """The versions in which a delete is answered with the deleted object instead of a Status."""
     cache_index: Callable[[bytes], Hashable] | None = None

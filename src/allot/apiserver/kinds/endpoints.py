@@ -38,4 +38,5 @@ def _address(host: str, port: int) -> str:
 DEFINITION: Final = KindDefinition(
     defaults=endpoints_defaults,
     table=Table((NAME, Column("Endpoints"), AGE), _endpoints_row),
+    is_created_by_update=True,
 )

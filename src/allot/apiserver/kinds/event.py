@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
+from allot.apiserver.defaults.filling import always_written, change
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import joined, text_at
-from allot.validation import core_objects
+from allot.validation import events
 from allot.validation.core_names import path_segment_problems
+from allot.validation.fields import FieldError
 
 
 def _event_row(event: RawObject, age: Age) -> list[Cell]:
@@ -57,10 +59,39 @@ class EventStrategy(RawStrategy):
     """Events show all of their times, the unknown ones as null. Their writer does not own those."""
 
     def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
-        return super().prepare_create(new, request).with_missing(_ALWAYS_WRITTEN)
+        return _with_empty_fields(super().prepare_create(new, request))
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
-        return super().prepare_update(new, old, request).with_missing(_ALWAYS_WRITTEN)
+        return _with_empty_fields(super().prepare_update(new, old, request))
+
+    def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
+        """Metadata is looked at when all else is right."""
+        found = list(events.validate_event(new))
+        yield from found or super().validate_create(new, request)
+
+
+class EventsGroupStrategy(EventStrategy):
+    """Events of events.k8s.io: with more rules, after metadata, and without changes."""
+
+    def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
+        yield from events.validate_event(new, "reportingController")
+        yield from RawStrategy.validate_create(self, new, request)
+        yield from events.validate_new_event(new)
+
+    def validate_update(
+        self, new: RawObject, old: RawObject, request: WriteRequest
+    ) -> Iterator[FieldError]:
+        yield from events.validate_event(new, "reportingController")
+        yield from self._validate_metadata_update(new, old)
+        yield from events.validate_event_change(new, old)
+
+
+def _with_empty_fields(event: RawObject) -> RawObject:
+    event = event.with_missing(_ALWAYS_WRITTEN)
+    if event.data.get("series") is None:
+        return event
+    series = partial(always_written, name="lastObservedTime")
+    return type(event)(change(event.data, "series", series))
 
 
 _FIELDS: Final = {
@@ -84,7 +115,13 @@ _EVENTS_GROUP_FIELDS: Final = {
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(EventStrategy, KindRules(path_segment_problems, core_objects.validate_event)),
+    strategy=partial(
+        EventStrategy,
+        KindRules(
+            path_segment_problems,
+            validate_change=lambda new, _: events.validate_event(new),
+        ),
+    ),
     table=Table(
         (
             Column("Last Seen"),
@@ -101,7 +138,10 @@ DEFINITION: Final = KindDefinition(
         _event_row,
     ),
     selectable_fields=_FIELDS,
+    is_created_by_update=True,
 )
 DEFINITION_BY_GROUP: Final = {
-    "events.k8s.io": DEFINITION._replace(selectable_fields=_EVENTS_GROUP_FIELDS)
+    "events.k8s.io": DEFINITION._replace(
+        strategy=partial(EventsGroupStrategy, KindRules()), selectable_fields=_EVENTS_GROUP_FIELDS
+    )
 }

@@ -33,4 +33,5 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(RawStrategy, KindRules(validate=validate_limit_range)),
     defaults=limit_range_defaults,
     table=CREATED,
+    is_created_by_update=True,
 )

@@ -128,9 +128,10 @@ class RawStrategy(StatusStrategy[RawObject]):
         """`new` with everything but the status taken from `old`."""
         metadata = self.rules.status_metadata(new.metadata, old.metadata)
         kept = {name: value for name, value in old.data.items() if name != "status"}
-        status = new.get("status")
         kept |= {"metadata": new.get("metadata", default={})}
-        whole = type(new)(kept if status is None else kept | {"status": status})
+        # Zeros of a new object are in every status. Others, such as a phase, are not given a second time.
+        zeros = {name: value for name, value in (self.rules.status or {}).items() if not value}
+        whole = type(new)(kept | {"status": zeros | new.get("status", default={})})
         return whole.with_metadata(metadata)
 
     def validate_status_update(
@@ -151,11 +152,7 @@ class RawStrategy(StatusStrategy[RawObject]):
         return first_errors(errors)
 
     def _validate_metadata_update(self, new: RawObject, old: RawObject) -> Iterator[FieldError]:
-        yield from validate_metadata_update(
-            new.metadata,
-            old.metadata,
-            needs_resource_version=self.rules.needs_resource_version,
-        )
+        yield from validate_metadata_update(new.metadata, old.metadata)
 
     def _with_generation(self, new: RawObject, old: RawObject) -> RawObject:
         generation = self.rules.generation

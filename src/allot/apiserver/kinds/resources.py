@@ -48,6 +48,7 @@ class Resource:
     subresources: tuple[Subresource, ...] = field(repr=False)
     selectable_fields: Mapping[str, str] = field(repr=False)
     verbs: tuple[str, ...] = field(repr=False)
+    is_created_by_update: bool = field(repr=False)
     returns_deleted_in: tuple[str, ...] = field(repr=False)
     cache_index: Callable[[bytes], Hashable] | None = field(repr=False)
     schema: str = field(repr=False)

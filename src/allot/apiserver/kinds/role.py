@@ -14,4 +14,5 @@ from allot.validation.core_names import path_segment_problems
 DEFINITION: Final = KindDefinition(
     strategy=partial(RawStrategy, KindRules(path_segment_problems, rbac.validate_role)),
     table=CREATED,
+    is_created_by_update=True,
 )

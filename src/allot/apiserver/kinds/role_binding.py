@@ -53,4 +53,5 @@ DEFINITION: Final = KindDefinition(
         (NAME, Column("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts")),
         _binding_row,
     ),
+    is_created_by_update=True,
 )

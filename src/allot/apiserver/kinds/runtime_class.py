@@ -32,4 +32,5 @@ DEFINITION: Final = KindDefinition(
         ),
     ),
     table=Table((NAME, Column("Handler"), AGE), _runtime_class_row),
+    is_created_by_update=True,
 )

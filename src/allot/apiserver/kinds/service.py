@@ -109,4 +109,5 @@ DEFINITION: Final = KindDefinition(
     subresources=(SERVICE_PROXY, STATUS),
     selectable_fields={"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"},
     returns_deleted_in=("v1",),
+    is_created_by_update=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from allot.api.base import ApiObject, replace
 from allot.api.kinds import Kind
@@ -18,9 +18,6 @@ T = TypeVar("T", bound=ApiObject | RawObject)
 
 class Strategy(ABC, Generic[T]):
     """The steps of a write that differ between kinds. All of them are pure."""
-
-    requires_version: ClassVar[bool] = False
-    """Whether an update without a resourceVersion is refused before anything else is looked at."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -40,7 +37,7 @@ class Strategy(ABC, Generic[T]):
     def validate_update(self, new: T, old: T, request: WriteRequest) -> Iterator[FieldError]: ...
 
     def accepts_unconditional_update(self, version: str) -> bool:
-        """Whether an update may come without a resourceVersion."""
+        """Whether an update may come without a resourceVersion; otherwise that is all that is said about it."""
         return True
 
     def warnings(self, new: T) -> list[str]:

@@ -86,7 +86,7 @@ class ServiceAddresses:
         if address in addresses:
             errors.append(
                 invalid(
-                    spec / "clusterIPs" @ 0,
+                    spec / "clusterIPs",
                     [address],
                     f"failed to allocate IP {address}: provided IP is already allocated",
                 )

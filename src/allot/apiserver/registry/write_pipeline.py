@@ -155,7 +155,8 @@ class WritePipeline:
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
     ) -> Outcome | None:
         """Why the write is for another object than the stored one, or for another version of it; or names none."""
-        if self._strategy.requires_version and not new.resource_version:
+        is_conditional = bool(new.resource_version)
+        if not (is_conditional or self._strategy.accepts_unconditional_update(request.version)):
             return _without_version()
         if new.uid and new.uid != old.uid:
             if request.verb == "patch":
@@ -238,6 +239,17 @@ def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
             "and try again",
         )
     return None
+
+
+def unmet_creation(resource: Resource, new: ObjectMeta, *, dry_run: bool) -> Refused | None:
+    """Why an update that finds no object cannot create one: it names the uid of another, or no version."""
+    if new.resource_version and (problem := _version_problem(new.resource_version)):
+        text = f'strconv.ParseUint: parsing "{new.resource_version}": {problem}'
+        return Refused(500, "", text)
+    if not new.uid:
+        return None
+    shown = unmet_uid(storage_path(resource, new, dry_run=dry_run), new, ObjectMeta())
+    return Refused(409, "Conflict", "UID precondition failed", shown)
 
 
 def unmet_uid(path: str, new: ObjectMeta, old: ObjectMeta) -> str:

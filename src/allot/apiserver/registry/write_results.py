@@ -10,7 +10,13 @@ from allot.api.base import replace
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.registry.write_pipeline import Accepted, Outcome, Refused, Rejected
+from allot.apiserver.registry.write_pipeline import (
+    Accepted,
+    Outcome,
+    Refused,
+    Rejected,
+    unmet_creation,
+)
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
 
@@ -21,7 +27,7 @@ class Written(msgspec.Struct, frozen=True):
     warnings: list[str]
     gone: bool = False
     created: bool = False
-    """Whether an apply made the object."""
+    """Whether an apply or an update made the object."""
 
     def with_warnings(self, first: list[str]) -> Written:
         """The same, after the warnings of decoding."""
@@ -35,10 +41,22 @@ def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list
     match outcome:
         case Rejected(errors, by_resource, warnings):
             kind = resource.plural if by_resource else resource.kind
-            refusal = api_errors.invalid(resource.group, kind, name, errors)
+            group = resource.stored_as[0] if resource.stored_as else resource.group
+            refusal = api_errors.invalid(group, kind, name, errors)
             refusal.warnings += warnings
             raise refusal
         case Refused(409, _, message, shown):
             raise api_errors.conflict(resource, name, shown or message)
         case Refused(code, reason, message):
             raise ApiError(code, reason, message)
+
+
+def creatable_by_update(resource: Resource, obj: Any, *, dry_run: bool) -> Any:
+    """A new object from the body of an update that found none; raises `ApiError` if it is for another object.
+
+    The version of one that existed does not matter, unless it is none.
+    """
+    refused = unmet_creation(resource, obj.metadata, dry_run=dry_run)
+    if refused is not None:
+        accepted(refused, resource, obj.metadata.name)
+    return resource.strategy.with_metadata(obj, replace(obj.metadata, resource_version=""))

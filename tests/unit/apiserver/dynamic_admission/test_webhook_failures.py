@@ -148,7 +148,7 @@ def test_a_bad_answer_is_a_failed_call(kind: str, name: str) -> None:
     async def run() -> None:
         async with backend(answer) as hook, LocalServer() as server:
             path = CONFIGURATIONS.format(kind.lower())
-            await server.post(path, configuration(hook, kind))
+            created = await server.post(path, configuration(hook, kind))
             failed = await server.ask("POST", MAPS, a_map())
             assert failed.code == 500
             assert failed.json["message"].startswith(
@@ -158,6 +158,8 @@ def test_a_bad_answer_is_a_failed_call(kind: str, name: str) -> None:
             assert problem in failed.json["message"]
 
             ignoring = configuration(hook, kind, failurePolicy="Ignore")
+            version = created["metadata"]["resourceVersion"]
+            ignoring["metadata"] |= {"resourceVersion": version}
             assert (await server.ask("PUT", f"{path}/hook", ignoring)).code == 200
             assert (await server.ask("POST", MAPS, a_map())).code == 201
 

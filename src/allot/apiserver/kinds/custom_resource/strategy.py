@@ -126,8 +126,6 @@ class CustomResourceStrategy(StatusStrategy[RawObject]):
 
     # --- the rest ---
 
-    requires_version = True
-
     def accepts_unconditional_update(self, version: str) -> bool:
         return False
 

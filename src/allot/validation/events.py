@@ -1,0 +1,117 @@
+"""Events, of their old and of their new API. Both are stored with the field names of the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from allot.api.raw import RawObject
+from allot.validation.fields import FieldError, FieldPath, invalid, required
+from allot.validation.formats import label_key_problems
+from allot.validation.metadata import IMMUTABLE
+
+MAX_WORD: Final = 128
+MAX_NOTE: Final = 1024
+CLUSTER_EVENT_NAMESPACE: Final = "default"
+EVENT_TYPES: Final = ("Normal", "Warning")
+_UNCHANGED: Final = (
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime", "action",
+    "related", "reportingComponent", "reportingInstance",
+)  # fmt: skip
+_REFERENCE_FIELDS: Final = {
+    "Kind": "kind", "Namespace": "namespace", "Name": "name", "UID": "uid", "APIVersion": "apiVersion",
+    "ResourceVersion": "resourceVersion", "FieldPath": "fieldPath",
+}  # fmt: skip
+
+
+def validate_event(
+    event: RawObject, controller: str = "reportingComponent"
+) -> Iterator[FieldError]:
+    """One with an `eventTime` says who reports what; one without is in the namespace of what it is about.
+
+    `controller` is what the API calls the field with the reporter.
+    """
+    data = event.data
+    if data.get("eventTime") is None:
+        yield from _validate_namespace(event)
+        return
+    reporter = data.get("reportingComponent") or ""
+    if not reporter:
+        yield required(FieldPath(controller))
+    for problem in _reporter_problems(reporter):
+        yield invalid(FieldPath(controller), reporter, problem)
+    for field in ("reportingInstance", "action", "reason"):
+        word = data.get(field)
+        if not word:
+            yield required(FieldPath(field))
+        elif _is_longer(word, MAX_WORD):
+            yield _wrong(field, f"can have at most {MAX_WORD} characters")
+    if _is_longer(data.get("message") or "", MAX_NOTE):
+        yield _wrong("message", f"can have at most {MAX_NOTE} characters")
+
+
+@lru_cache(256)
+def _reporter_problems(reporter: str) -> tuple[str, ...]:
+    """Of the few components that report very many events."""
+    return tuple(label_key_problems(reporter))
+
+
+def _is_longer(text: str, limit: int) -> bool:
+    """In bytes."""
+    return len(text) > limit // 4 and len(text.encode()) > limit
+
+
+def _validate_namespace(event: RawObject) -> Iterator[FieldError]:
+    """An event is in the namespace of its object, or in the default one for cluster-scoped objects."""
+    about = event.get("involvedObject", "namespace", default="")
+    if event.metadata.namespace != (about or CLUSTER_EVENT_NAMESPACE):
+        path = FieldPath("involvedObject") / "namespace"
+        yield invalid(path, about, "does not match event.namespace")
+
+
+def validate_new_event(event: RawObject) -> Iterator[FieldError]:
+    """A new event of the new API has a time and a type, and no fields of the old API."""
+    data = event.data
+    yield from validate_series(data.get("series"))
+    if data.get("eventTime") is None:
+        yield required(FieldPath("eventTime"))
+    type_ = data.get("type") or ""
+    if type_ not in EVENT_TYPES:
+        yield _wrong("type", f"has invalid value: {type_}")
+    for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
+        if data.get(field):
+            yield _wrong(field, "needs to be unset")
+
+
+def validate_series(series: Mapping[str, Any] | None) -> Iterator[FieldError]:
+    """Of an event of the new API."""
+    if series is None:
+        return
+    path = FieldPath("series")
+    if (series.get("count") or 0) < 2:
+        yield invalid(path / "count", "", "should be at least 2")
+    if series.get("lastObservedTime") is None:
+        yield required(path / "lastObservedTime")
+
+
+def validate_event_change(new: RawObject, old: RawObject) -> Iterator[FieldError]:
+    """Of an event of the new API: only its series changes."""
+    yield from validate_series(new.get("series"))
+    for field in _UNCHANGED:
+        value = new.get(field)
+        if (value or None) != (old.get(field) or None):
+            name = "reportingController" if field == "reportingComponent" else field
+            yield invalid(FieldPath(name), _shown(field, value), IMMUTABLE)
+
+
+def _shown(field: str, value: Any) -> Any:
+    """References are shown as Kubernetes has them in memory."""
+    if field not in ("involvedObject", "related") or value is None:
+        return value
+    return {name: value.get(key) or "" for name, key in _REFERENCE_FIELDS.items()}
+
+
+def _wrong(field: str, rule: str) -> FieldError:
+    """The value is not shown."""
+    return invalid(FieldPath(field), "", rule)

@@ -19,6 +19,7 @@ from allot.testing.servers import LocalServer
 from tests.conformance import (
     empty_value_steps,
     event_steps,
+    job_steps,
     patch_steps,
     pod_field_steps,
     pod_steps,
@@ -43,6 +44,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(patch_steps.all_steps, "patches", id="patches"),
         pytest.param(put_create_steps.all_steps, "put-creates", id="put-creates"),
         pytest.param(event_steps.all_steps, "events", id="events"),
+        pytest.param(job_steps.all_steps, "jobs", id="jobs"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

@@ -52,7 +52,8 @@ _GO_NAMES: Final = {
         for name in (
             "AWSElasticBlockStore", "APIGroup", "APIVersion", "CSI", "CephFS", "DNSConfig", "DNSPolicy", "FC", "FSGroup",
             "FSGroupChangePolicy", "FSType", "GCEPersistentDisk", "GMSACredentialSpec", "GMSACredentialSpecName", "GRPC",
-            "HTTPGet", "HTTPHeaders", "IP", "ISCSI", "ISCSIInterface", "NFS", "OS", "PDName", "RBD", "SELinuxOptions",
+            "HTTPGet", "HTTPHeaders", "IP", "ISCSI", "ISCSIInterface", "NFS", "OS", "PDName", "RBD", "SELinuxChangePolicy",
+            "SELinuxOptions",
             "TCPSocket", "TTY", "UID", "URL", "WWIDs", "TargetWWNs",
         )
     },

@@ -55,6 +55,24 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
+MAX_LABEL: Final = 63
+IN_POD_NAMES: Final = "Pod names and hostnames"
+IN_HOST_NAME: Final = "the Pod's hostname"
+
+
+def label_name_warning(name: str, used_in: str) -> str:
+    """About the name of a new object that is no DNS label."""
+    problems = []
+    if len(name) > MAX_LABEL:
+        problems.append(f"must be no more than {MAX_LABEL} characters")
+    if "." in name:
+        problems.append("must not contain dots")
+    return (
+        f"metadata.name: this is used in {used_in}, which can result in surprising behavior; "
+        f"a DNS label is recommended: [{' '.join(problems)}]"
+    )
+
+
 def pod_warnings(pod: RawObject) -> list[str]:
     """About a new pod. Those about AppArmor annotations come when its fields are set from them."""
     annotations = {

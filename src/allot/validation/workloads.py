@@ -1,11 +1,10 @@
-"""Workload kinds: selectors and pod templates."""
+"""Workload kinds: selectors and pod templates. Jobs and cron jobs are in `jobs`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from allot.api.cron_schedule import ScheduleError, parse_schedule
 from allot.api.raw import RawObject
 from allot.api.selectors import is_empty_selector, labels_selector, selects_labels
 from allot.validation.container_resources import NOT_NEGATIVE
@@ -60,7 +59,7 @@ _COUNTS: Final = (
 def validate_workload(workload: RawObject) -> Iterator[FieldError]:
     """Deployments, replica sets, stateful sets and daemon sets."""
     spec = as_part(workload.get("spec"))
-    yield from _validate_counts(spec, SPEC)
+    yield from validate_counts(spec, SPEC)
     yield from _validate_selector(workload.kind, spec)
     owner = "ReplicaSet" if workload.kind == "Deployment" else workload.kind
     if not (workload.kind in _NO_SELECTOR and _is_wrong(spec.get("selector"))):
@@ -70,7 +69,7 @@ def validate_workload(workload: RawObject) -> Iterator[FieldError]:
 
 def _validate_selector(kind: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """The selector, and whether it selects the pods of the template."""
-    selector, labels = spec.get("selector"), _template_labels(spec)
+    selector, labels = spec.get("selector"), template_labels(spec)
     if selector is None:
         if kind != "DaemonSet":
             yield required(SELECTOR)
@@ -133,14 +132,14 @@ def _fixed_part(stateful_set: RawObject) -> dict[str, Any]:
 
 def validate_replication_controller(controller: RawObject) -> Iterator[FieldError]:
     spec = as_part(controller.get("spec"))
-    yield from _validate_counts(spec, SPEC)
+    yield from validate_counts(spec, SPEC)
     selector = as_part(spec.get("selector"))
     if not selector:
         yield required(SELECTOR)
     if spec.get("template") is None:
         yield required(TEMPLATE)
         return
-    labels = _template_labels(spec)
+    labels = template_labels(spec)
     if selector and not labels_selector(selector).matches(labels):
         yield invalid(TEMPLATE / "metadata" / "labels", labels or None, DOES_NOT_MATCH)
     yield from validate_lasting_template(as_part(spec["template"]), TEMPLATE, controller.kind)
@@ -148,76 +147,6 @@ def validate_replication_controller(controller: RawObject) -> Iterator[FieldErro
 
 def validate_pod_template(template: RawObject) -> Iterator[FieldError]:
     yield from validate_template(as_part(template.get("template")), FieldPath("template"))
-
-
-# --- batch ---
-
-JOB_RESTART_POLICIES: Final = ("OnFailure", "Never")
-
-
-def validate_job(job: RawObject) -> Iterator[FieldError]:
-    """The server sets the selector later."""
-    yield from _validate_job_spec(as_part(job.get("spec")), SPEC)
-
-
-def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
-    yield from _validate_counts(spec, path)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        yield required(path / "completions", "when completion mode is Indexed")
-    template = as_part(spec.get("template"))
-    yield from validate_template(template, path / "template")
-    policy = as_part(template.get("spec")).get("restartPolicy", "Always")
-    place = path / "template" / "spec" / "restartPolicy"
-    if policy == "Always":
-        # Defaulting has set "Always" by now.
-        yield required(place, 'valid values: "OnFailure", "Never"')
-    elif policy not in JOB_RESTART_POLICIES:
-        yield not_supported(place, policy, JOB_RESTART_POLICIES, is_ordered=True)
-
-
-def validate_job_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
-    """The template of a job is immutable unless the job is suspended."""
-    fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
-    if old.get("spec", "completionMode") != "Indexed":
-        fixed.insert(0, "completions")
-    if not old.get("spec", "suspend", default=False):
-        fixed.append("template")
-    for field in fixed:
-        value = new.get("spec", field)
-        if value != old.get("spec", field):
-            yield invalid(SPEC / field, value, IMMUTABLE)
-
-
-_CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
-
-
-def validate_cron_job(cron_job: RawObject) -> Iterator[FieldError]:
-    spec = as_part(cron_job.get("spec"))
-    job = as_part(as_part(spec.get("jobTemplate")).get("spec"))
-    yield from _validate_job_spec(job, SPEC / "jobTemplate" / "spec")
-    schedule = spec.get("schedule") or ""
-    if not schedule:
-        yield required(SPEC / "schedule")
-    if "TZ" in schedule:
-        yield invalid(
-            SPEC / "schedule",
-            schedule,
-            "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
-        )
-    if schedule and not schedule.startswith(("TZ=", "CRON_TZ=")):
-        try:
-            parse_schedule(schedule)
-        except ScheduleError as error:
-            yield invalid(SPEC / "schedule", schedule, str(error))
-    policy = spec.get("concurrencyPolicy")
-    if policy not in _CONCURRENCY:
-        yield not_supported(SPEC / "concurrencyPolicy", policy or "", _CONCURRENCY)
-    yield from _validate_counts(spec, SPEC)
-    path = SPEC / "jobTemplate" / "spec"
-    if job.get("manualSelector"):
-        yield not_supported(path / "manualSelector", True, ("nil", "false"), is_ordered=True)
-    if job.get("selector") is not None:
-        yield invalid(path / "selector", job["selector"], "`selector` will be auto-generated")
 
 
 _UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
@@ -248,13 +177,13 @@ def validate_budget_status(budget: RawObject) -> Iterator[FieldError]:
 # --- parts ---
 
 
-def _validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
+def validate_counts(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     for field in _COUNTS:
         value = spec.get(field)
         if isinstance(value, int) and value < 0:
             yield invalid(path / field, value, NOT_NEGATIVE)
 
 
-def _template_labels(spec: Mapping[str, Any]) -> dict[str, str]:
+def template_labels(spec: Mapping[str, Any]) -> dict[str, str]:
     template = as_part(spec.get("template"))
     return as_part(as_part(template.get("metadata")).get("labels"))

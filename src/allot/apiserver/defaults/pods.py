@@ -34,6 +34,7 @@ GRACE_SECONDS: Final = 30
 
 def template_defaults(owner: Data) -> Data:
     """An object with a pod template in `template`."""
+    owner = change(owner, "template", lambda template: fill(template, metadata={}))
     return change_at(owner, ("template", "spec"), _template_spec_defaults)
 
 

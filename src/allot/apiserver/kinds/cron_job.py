@@ -28,10 +28,10 @@ from allot.apiserver.printers.column import (
     wide,
 )
 from allot.apiserver.printers.words import or_none, selector_cell, template_cells
-from allot.validation import workloads
+from allot.validation import jobs
 from allot.validation.core_names import cron_job_name_problems
 from allot.validation.fields import FieldError, FieldPath, invalid
-from allot.validation.pod_warnings import template_warnings
+from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 
 def cron_job_defaults(cron_job: Data) -> Data:
@@ -76,7 +76,7 @@ LOCAL: Final = "Local"
 
 
 def _validate(cron_job: RawObject) -> Iterator[FieldError]:
-    yield from workloads.validate_cron_job(cron_job)
+    yield from jobs.validate_cron_job(cron_job)
     zone = cron_job.get("spec", "timeZone")
     if zone is not None:
         yield from _validate_time_zone(str(zone))
@@ -118,6 +118,7 @@ DEFINITION: Final = KindDefinition(
             status={},
             generation=COUNTED,
             warnings=_template_warnings,
+            name_is_used_in=IN_POD_NAMES,
         ),
     ),
     defaults=cron_job_defaults,

@@ -29,7 +29,7 @@ from allot.apiserver.printers.column import (
 )
 from allot.apiserver.printers.words import count_at, selector_of, template_of
 from allot.validation import workloads
-from allot.validation.pod_warnings import template_warnings
+from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 
 def deployment_defaults(deployment: Data) -> Data:
@@ -72,6 +72,7 @@ DEFINITION: Final = KindDefinition(
             status_metadata=with_stored_labels,
             generation=Generation((("spec",), ("metadata", "annotations"))),
             warnings=template_warnings,
+            name_is_used_in=IN_POD_NAMES,
         ),
     ),
     defaults=deployment_defaults,

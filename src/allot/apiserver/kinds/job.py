@@ -15,8 +15,9 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import count_at, selector_of, template_of
-from allot.validation import workloads
-from allot.validation.pod_warnings import template_warnings
+from allot.validation import jobs
+from allot.validation.jobs import CONTROLLER_UID, JOB_NAME
+from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 MAX_INT32: Final = 2**31 - 1
 
@@ -24,7 +25,9 @@ MAX_INT32: Final = 2**31 - 1
 def job_defaults(job: Data) -> Data:
     labels = part(job, "spec", "template", "metadata", "labels")
     job = change(job, "spec", _job_spec_defaults)
-    return with_template_labels(job, labels) if labels else job
+    # A new job takes the labels of its template when those have its name and uid.
+    is_labeled = CONTROLLER_UID in labels or part(job, "spec").get("manualSelector")
+    return with_template_labels(job, labels) if labels and is_labeled else job
 
 
 def _job_spec_defaults(spec: Data) -> Data:
@@ -52,16 +55,10 @@ def _failure_rule_defaults(rule: Data) -> Data:
     return change_each(rule, "onPodConditions", lambda pattern: fill(pattern, status="True"))
 
 
-CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
-
-
-JOB_NAME: Final = "batch.kubernetes.io/job-name"
-
-
 def with_job_selector(job: Data) -> Data:
     """A new job whose pods are found by its uid, which its metadata must have by now.
 
-    With `manualSelector` the selector is the client's business.
+    What the client says already is kept, to be judged. With `manualSelector` the selector is its business.
     """
     spec, metadata = job.get("spec"), job["metadata"]
     if not isinstance(spec, dict) or spec.get("manualSelector"):
@@ -80,11 +77,11 @@ def with_job_selector(job: Data) -> Data:
             template,
             "metadata",
             lambda template_metadata: (
-                template_metadata | {"labels": part(template_metadata, "labels") | labels}
+                template_metadata | {"labels": labels | part(template_metadata, "labels")}
             ),
         ),
     )
-    matched = part(spec, "selector", "matchLabels") | {CONTROLLER_UID: uid}
+    matched = {CONTROLLER_UID: uid} | part(spec, "selector", "matchLabels")
     selector = part(spec, "selector") | {"matchLabels": matched}
     job = job | {"spec": spec | {"selector": selector}}
     return with_template_labels(job, part(spec, "template", "metadata", "labels"))
@@ -135,11 +132,12 @@ DEFINITION: Final = KindDefinition(
     strategy=partial(
         RawStrategy,
         KindRules(
-            validate=workloads.validate_job,
-            validate_change=workloads.validate_job_update,
+            validate=jobs.validate_job,
+            validate_change=jobs.validate_job_update,
             status={},
             generation=COUNTED,
             warnings=template_warnings,
+            name_is_used_in=IN_POD_NAMES,
         ),
     ),
     defaults=job_defaults,

@@ -33,7 +33,7 @@ from allot.validation.parts import Part
 from allot.validation.pod import validate_pod
 from allot.validation.pod_annotations import validate_pod_annotations
 from allot.validation.pod_basics import validate_pod_basics
-from allot.validation.pod_warnings import pod_warnings
+from allot.validation.pod_warnings import IN_HOST_NAME, pod_warnings
 
 
 class PodStrategy(RawStrategy):
@@ -133,7 +133,10 @@ _SELECTABLE: Final = (
 
 
 DEFINITION: Final = KindDefinition(
-    strategy=partial(PodStrategy, KindRules(status={}, generation=COUNTED, warnings=_warnings)),
+    strategy=partial(
+        PodStrategy,
+        KindRules(status={}, generation=COUNTED, warnings=_warnings, name_is_used_in=IN_HOST_NAME),
+    ),
     defaults=pod_defaults,
     table=PODS,
     plain_tables=("ephemeralcontainers",),

@@ -19,6 +19,7 @@ from allot.validation.core_names import path_segment_problems
 from allot.validation.fields import FieldError, first_errors
 from allot.validation.formats import subdomain_problems
 from allot.validation.metadata import validate_metadata, validate_metadata_update
+from allot.validation.pod_warnings import MAX_LABEL, label_name_warning
 
 Rule = Callable[[RawObject], Iterator[FieldError]]
 UpdateRule = Callable[[RawObject, RawObject], Iterator[FieldError]]
@@ -71,6 +72,8 @@ class KindRules(NamedTuple):
     """Whether an update has to say which version it is based on."""
     warnings: Callable[[RawObject], list[str]] = _nothing
     """About an object that is accepted."""
+    name_is_used_in: str = ""
+    """Where the name has to be a DNS label, to be warned about if it is none."""
 
 
 class RawStrategy(StatusStrategy[RawObject]):
@@ -84,6 +87,12 @@ class RawStrategy(StatusStrategy[RawObject]):
         self.rules = rules
 
     def warnings(self, new: RawObject) -> list[str]:
+        used_in, name = self.rules.name_is_used_in, new.metadata.name
+        if used_in and ("." in name or len(name) > MAX_LABEL):
+            return [label_name_warning(name, used_in), *self.rules.warnings(new)]
+        return self.rules.warnings(new)
+
+    def update_warnings(self, new: RawObject) -> list[str]:
         return self.rules.warnings(new)
 
     # --- create ---

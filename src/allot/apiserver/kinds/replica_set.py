@@ -14,7 +14,7 @@ from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Table, number, wide
 from allot.apiserver.printers.words import count_at, labels_text, selector_of, template_of
 from allot.validation import workloads
-from allot.validation.pod_warnings import template_warnings
+from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 
 def replica_set_defaults(replica_set: Data) -> Data:
@@ -55,6 +55,7 @@ DEFINITION: Final = KindDefinition(
             status=REPLICA_COUNTERS,
             generation=COUNTED,
             warnings=template_warnings,
+            name_is_used_in=IN_POD_NAMES,
         ),
     ),
     defaults=replica_set_defaults,

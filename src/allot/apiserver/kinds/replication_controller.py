@@ -12,7 +12,7 @@ from allot.apiserver.kinds.definition import SCALE, STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.replica_set import REPLICA_COUNTERS, REPLICA_TABLE
 from allot.validation import workloads
-from allot.validation.pod_warnings import template_warnings
+from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 
 def replication_controller_defaults(controller: Data) -> Data:
@@ -37,6 +37,7 @@ DEFINITION: Final = KindDefinition(
             status=REPLICA_COUNTERS,
             generation=COUNTED,
             warnings=template_warnings,
+            name_is_used_in=IN_POD_NAMES,
         ),
     ),
     defaults=replication_controller_defaults,

@@ -12,11 +12,13 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.raw import RawObject
+from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
 from allot.apiserver.kinds.job import with_job_selector
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Operation
+from allot.validation.jobs import validate_generated_selector
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class BeginHooks:
 
 
 class JobSelector:
-    """Gives a new job the selector and labels that carry its uid."""
+    """Gives a new job the selector and labels that carry its uid; 422 if the client wants others."""
 
     def __init__(self) -> None:
         self._jobs = resource_named("batch", "jobs")
@@ -60,4 +62,8 @@ class JobSelector:
 
     async def begin(self, attributes: AdmissionAttributes) -> Begun:
         job: RawObject = attributes.new
-        return Begun(type(job)(with_job_selector(dict(job.data))))
+        selecting = type(job)(with_job_selector(dict(job.data)))
+        errors = list(validate_generated_selector(selecting))
+        if errors:
+            raise api_errors.invalid("batch", "Job", attributes.key.name, errors)
+        return Begun(selecting)

@@ -53,7 +53,7 @@ TEMPLATE_SPEC = {
     "securityContext": {},
 }
 PLAIN_TEMPLATE: Data = {"spec": {"containers": []}}
-FULL_TEMPLATE: Data = {"spec": {"containers": []} | TEMPLATE_SPEC}
+FULL_TEMPLATE: Data = {"metadata": {}, "spec": {"containers": []} | TEMPLATE_SPEC}
 
 
 def test_pod() -> None:
@@ -378,7 +378,7 @@ def test_tolerations(toleration: Data, added: int) -> None:
             "batch/v1/Job",
             {"metadata": {}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}},
             {
-                "metadata": {"labels": {"a": "b"}},
+                "metadata": {},  # labels come with the selector
                 "spec": {
                     "template": {"metadata": {"labels": {"a": "b"}}},
                     "completions": 1,

@@ -466,15 +466,22 @@ def test_create_is_validated(kind: str, data: dict[str, Any], problems: list[str
         ),
         pytest.param(
             "batch/v1/Job",
-            {"spec": {"template": JOB_TEMPLATE}},
-            {"spec": {"template": JOB_TEMPLATE, "completions": 2, "parallelism": 1}},
+            {"spec": {"selector": {}, "template": JOB_TEMPLATE}},
+            {
+                "spec": {
+                    "selector": {},
+                    "template": JOB_TEMPLATE,
+                    "completions": 2,
+                    "parallelism": 1,
+                }
+            },
             ["spec.completions: Invalid value: 2: field is immutable"],
             id="job",
         ),
         pytest.param(
             "batch/v1/Job",
-            {"spec": {"template": JOB_TEMPLATE}},
-            {"spec": {"template": JOB_TEMPLATE, "suspend": True}},
+            {"spec": {"selector": {}, "template": JOB_TEMPLATE}},
+            {"spec": {"selector": {}, "template": JOB_TEMPLATE, "suspend": True}},
             [],
             id="job-suspended",
         ),

@@ -39,6 +39,14 @@ def _plain(text: str) -> str:
 
 
 def validate_canonical_cidr(text: str, path: FieldPath) -> Iterator[FieldError]:
+    problem = next(validate_cidr(text, path), None)
+    if problem is not None:
+        yield problem
+    elif str(network := parse_network(text)) != text:
+        yield invalid(path, text, f'must be in canonical form ("{network}")')
+
+
+def validate_cidr(text: str, path: FieldPath) -> Iterator[FieldError]:
     network = parse_network(text)
     if network is None:
         yield invalid(path, text, NOT_A_CIDR)
@@ -50,8 +58,6 @@ def validate_canonical_cidr(text: str, path: FieldPath) -> Iterator[FieldError]:
         yield invalid(path, text, "must not have an IPv4-mapped IPv6 address")
     elif address != network.network_address:
         yield invalid(path, text, "must not have bits set beyond the prefix length")
-    elif str(network) != text:
-        yield invalid(path, text, f'must be in canonical form ("{network}")')
 
 
 def address_name_problems(text: str) -> list[str]:

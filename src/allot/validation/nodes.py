@@ -14,13 +14,14 @@ from allot.validation.fields import (
     FieldPath,
     duplicate,
     forbidden,
+    internal,
     invalid,
     not_supported,
     required,
 )
 from allot.validation.formats import label_value_problems
 from allot.validation.internal_types import internal_value
-from allot.validation.ip_addresses import NOT_A_CIDR, parse_network
+from allot.validation.ip_addresses import parse_network, validate_cidr
 from allot.validation.lists import identity, repeated
 from allot.validation.names import validate_label_key
 from allot.validation.parts import Part, as_part, parts, text, texts
@@ -111,12 +112,20 @@ def _validate_addresses(addresses: list[Part]) -> Iterator[FieldError]:
 
 
 def _validate_pod_cidrs(cidrs: tuple[str, ...], path: FieldPath) -> Iterator[FieldError]:
+    for index, cidr in enumerate(cidrs):
+        yield from validate_cidr(cidr, path @ index)
+    if len(cidrs) < 2:
+        return
     networks = [parse_network(cidr) for cidr in cidrs]
-    for index, (cidr, network) in enumerate(zip(cidrs, networks, strict=True)):
-        if network is None:
-            yield invalid(path @ index, cidr, NOT_A_CIDR)
-    versions = [network.version for network in networks if network is not None]
-    if len(versions) == len(cidrs) > 1 and (len(cidrs) > 2 or len(set(versions)) < 2):
+    wrong = next((index for index, network in enumerate(networks) if network is None), None)
+    if wrong is not None:
+        yield internal(
+            path,
+            "invalid PodCIDRs. failed to check with dual stack with error:"
+            f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {cidrs[wrong]})",
+        )
+    families = {network.version for network in networks if network is not None}
+    if wrong is not None or len(cidrs) > 2 or len(families) < 2:
         yield invalid(path, list(cidrs), "may specify no more than one CIDR for each IP family")
 
 

@@ -4,8 +4,6 @@
 
 plays them on a fresh kube-apiserver v1.38 with `--disable-admission-plugins=ServiceAccount`, without a scheduler and a controller
 manager. `gzip -9n` of what it prints is `data/patches-recorded.json.gz`.
-
-Not here is where Kubernetes leaves RFC 6902: a copy of what is not there, paths without a slash, `~2`, negative places.
 """
 
 from __future__ import annotations
@@ -190,6 +188,27 @@ def operations() -> Iterator[Step]:
         yield Step("PATCH", f"{CONFIG_MAPS}/pm?dryRun=All", patch, JSON_PATCH)
 
 
+def beyond_the_standard() -> Iterator[Step]:
+    """Where Kubernetes leaves RFC 6902."""
+    place = "/metadata/finalizers"
+    some = {"op": "add", "path": place, "value": ["e.com/x", "e.com/y"]}
+    verbs = ("add", "replace", "remove", "test")
+    for patch in each(
+        *([{"op": "copy", "from": source, "path": "/data/z"}] for source in ("/data/q", "/foo/q", "", "data/a")),
+        *([{"op": verb, "path": path, "value": "v"}] for verb in verbs for path in (
+            "data", "data/a", "data/~2", "/data/~2", "/data/a~", "/data/~01", "/")),
+        [{"op": "move", "from": "data/a", "path": "/data/z"}], [{"op": "move", "from": "/data/a", "path": "data/z"}],
+        *([some, {"op": verb, "path": f"{place}/{index}", "value": "e.com/z"}] for verb in verbs for index in (
+            -1, -2, -3, -4, "01", "x", "", "1.0", " 1", "+1", "1e0")),
+        *([some, {"op": verb, "from": f"{place}/{first}", "path": f"{place}/{second}"}] for verb in ("move", "copy")
+            for first, second in ((0, -1), (-1, 0), (-3, 0))),
+        [{"op": "test", "path": "/data/q"}], [{"op": "test", "path": "/data/q/r", "value": None}],
+        [{"op": "test", "path": "", "value": {}}], [{"op": "add", "path": "", "value": {"metadata": {"name": "pm"}}}],
+        *([{"op": verb, "path": "/data/a/b", "value": "x"}] for verb in ("add", "replace", "remove")),
+    ):  # fmt: skip
+        yield Step("PATCH", f"{CONFIG_MAPS}/pm?dryRun=All", patch, JSON_PATCH)
+
+
 def applied() -> Iterator[Step]:
     query = "?dryRun=All&fieldManager=m&force=true"
     for body in each(
@@ -216,7 +235,7 @@ def applied() -> Iterator[Step]:
 
 
 def all_steps() -> list[Step]:
-    parts = (objects, deployments, others, operations, applied)
+    parts = (objects, deployments, others, operations, beyond_the_standard, applied)
     return [step for part in parts for step in part()]
 
 

@@ -1,5 +1,9 @@
 """JSON patches (RFC 6902): operations on paths, one after the other; all of them or none.
 
+Where Kubernetes leaves the RFC, so do we: what is before the first slash of a path does not matter, a `~` that escapes
+nothing stands for itself, places in lists are counted from the end with negative numbers, a field that is not there is
+null when it is copied, and the whole document can be replaced and tested only.
+
 The document is copied along the paths that operations change, each container at most once, so that a
 long patch on a large document costs no more than both together. `copy` is the one operation that
 could make much out of little: all that is copied by one patch is counted. `copy` and `move` can nest
@@ -26,8 +30,7 @@ TOO_DEEP: Final = "the document would be nested too deeply"
 
 Path = tuple[str, ...]
 
-_is_index: Final = re.compile("0|[1-9][0-9]{0,9}", re.ASCII).fullmatch
-_has_bad_escape: Final = re.compile("~(?![01])").search
+_is_index: Final = re.compile("[+-]?[0-9]{1,10}", re.ASCII).fullmatch
 
 
 _OPERATION: Final = "handlers.jsonPatchOp"
@@ -109,6 +112,8 @@ def _operation(description: Mapping[str, Any]) -> _Operation:
     name = description.get("op")
     if name not in ("add", "remove", "replace", "move", "copy", "test"):
         raise _UnfitError("the operation must be one of add, remove, replace, move, copy, test")
+    if description.get("path") == "" and name in ("replace", "test"):
+        return _Operation(name, (), value=description.get("value"))
     path = _path(description, "path")
     if name in ("move", "copy"):
         return _Operation(name, path, source=_path(description, "from"))
@@ -116,17 +121,13 @@ def _operation(description: Mapping[str, Any]) -> _Operation:
 
 
 def _path(description: Mapping[str, Any], field: str) -> Path:
-    """The parts of a JSON pointer (RFC 6901)."""
+    """The parts of a JSON pointer (RFC 6901), at least one."""
     pointer = description.get(field)
     if not isinstance(pointer, str):
         raise _UnfitError(f"`{field}` must be a string")
-    if not pointer:
-        return ()
-    if not pointer.startswith("/"):
-        raise _UnfitError(f"`{field}` must start with a slash")
-    if _has_bad_escape(pointer):
-        raise _UnfitError(f"in `{field}`, ~ must be written as ~0")
-    parts = pointer[1:].split("/")
+    parts = pointer.split("/")[1:]
+    if not parts:
+        raise _UnfitError(f"`{field}` must have a slash")
     if len(parts) > MAX_DEPTH:
         raise _UnfitError(f"`{field}` is nested too deeply")
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
@@ -163,9 +164,6 @@ class _Editor:
         self._add(operation.path, operation.value)
 
     def _add(self, path: Path, value: Any) -> None:
-        if not path:
-            self.root = value
-            return
         parent, last = self._owned(path[:-1]), path[-1]
         if isinstance(parent, dict):
             parent[last] = value
@@ -174,8 +172,6 @@ class _Editor:
             parent.insert(index, value)
 
     def _remove(self, path: Path) -> None:
-        if not path:
-            raise _UnfitError("the whole document cannot be removed")
         parent = self._owned(path[:-1])
         del parent[_key(parent, path[-1])]
 
@@ -202,7 +198,7 @@ class _Editor:
         self._has_moved = True
 
     def _copy(self, operation: _Operation) -> None:
-        value = self._at(operation.source)
+        value = self._at_or_null(operation.source)
         self._copied_bytes += len(msgspec.json.encode(value))
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise _UnfitError(
@@ -214,18 +210,18 @@ class _Editor:
         self._has_moved = True
 
     def _test(self, operation: _Operation) -> None:
-        try:
-            value = self._at(operation.path)
-        except _UnfitError:
-            if operation.value is None and self._could_hold(operation.path):
-                return  # a field that is not there counts as null
-            raise
+        value = self._at_or_null(operation.path)
         if not is_same(self._plain(value), operation.value):
             raise _UnfitError("the value is another one")
 
-    def _could_hold(self, path: Path) -> bool:
-        """Whether the path leads to a field, present or not, of an object that is there."""
-        return bool(path) and isinstance(self._plain(self._at(path[:-1])), dict)
+    def _at_or_null(self, path: Path) -> Any:
+        """The value at a path; null if an object that is there lacks the field."""
+        if not path:
+            return self.root
+        container = self._plain(self._at(path[:-1]))
+        if isinstance(container, dict):
+            return container.get(path[-1])
+        return container[_key(container, path[-1])]
 
     def _at(self, path: Path) -> Any:
         value = self.root
@@ -277,9 +273,9 @@ def _index(part: str, length: int) -> int:
     if not _is_index(part):
         raise _UnfitError(f'"{part}" is not an index of a list')
     index = int(part)
-    if index >= length:
+    if not -length <= index < length:
         raise _UnfitError(f"the list has no item {index}")
-    return index
+    return index % length
 
 
 def _check_depth(path: Path, value: Any) -> None:

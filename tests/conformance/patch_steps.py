@@ -132,6 +132,30 @@ def _templates() -> tuple[Document, ...]:
     )  # fmt: skip
 
 
+def without_before() -> Iterator[Step]:
+    """Orders of lists that are replaced or not there, and directives for objects that are not there."""
+    new = [{"name": "Y", "value": "1"}, {"name": "Z", "value": "1"}]
+    patches: tuple[Document, ...] = (
+        *({"metadata": {f"{ORDER}/{field}": ["a"]}} for field in ("labels", "foo")),
+        *({"spec": {f"{ORDER}/{field}": []}} for field in ("strategy", "foo")), {f"{ORDER}/foo": []},
+        *map(_container, each(
+            {f"{ORDER}/args": ["y", "x"]}, {f"{ORDER}/args": ["y", "x"], "args": ["y"]}, {f"{ORDER}/foo": ["y"]},
+            {f"{ORDER}/command": ["z"], "command": ["z", "w"]}, {f"{ORDER}/foo": [{"name": "y"}]},
+            {f"{ORDER}/env": [{"name": "Z"}], "env": [{"$patch": "replace"}, new[1]]},
+            {f"{ORDER}/env": [{"name": "Z"}, {"name": "Y"}], "env": [{"$patch": "replace"}, *new]},
+            {f"{ORDER}/env": [{"name": "B"}, {"name": "C"}], "env": [{"name": "A", "$patch": "delete"}]})),
+        *(_template({"nodeSelector": {"$patch": directive} | rest}) for directive in ("replace", "delete", "merge", "foo")
+            for rest in ({}, {"a": "b"})),
+        *map(_template, each(
+            {"nodeSelector": {}}, {"affinity": {"$patch": "replace"}}, {"affinity": {"$patch": "replace", "nodeAffinity": {}}},
+            {"dnsConfig": {"$patch": "replace", "nameservers": ["1.1.1.1"]}}, {"foo": {"$patch": "replace"}},
+            {"foo": {"$patch": "delete"}}, {"initContainers": [{"$patch": "replace"}]},
+            {"initContainers": [{"name": "x", "$patch": "delete"}]}, {"imagePullSecrets": [{"name": "x", "$patch": "delete"}]})),
+    )  # fmt: skip
+    for patch in patches:
+        yield Step("PATCH", f"{DEPLOYMENTS}/pd?dryRun=All", patch, STRATEGIC)
+
+
 def others() -> Iterator[Step]:
     for spec in each(
         {"ports": [{"$patch": "replace"}, {"port": 90}]}, {"ports": [{"port": 80, "$patch": "delete"}]}, {"ports": []},
@@ -235,7 +259,7 @@ def applied() -> Iterator[Step]:
 
 
 def all_steps() -> list[Step]:
-    parts = (objects, deployments, others, operations, beyond_the_standard, applied)
+    parts = (objects, deployments, without_before, others, operations, beyond_the_standard, applied)
     return [step for part in parts for step in part()]
 
 

@@ -12,7 +12,8 @@ Lists are merged in `keyed_lists`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from allot.apiserver.registry.patches.documents import (
@@ -41,6 +42,17 @@ FieldOf = Callable[[str], Field | None]
 """The field with a name, if the type knows one."""
 
 
+@dataclass(frozen=True)
+class StructFields:
+    """The fields of a type that has a name."""
+
+    struct: str
+    fields: Mapping[str, Field]
+
+    def __call__(self, name: str) -> Field | None:
+        return self.fields.get(name)
+
+
 def strategic_merge_patch(document: Any, patch: bytes, schema: Type) -> Any:
     """`document` merged with the patch by the rules of its type; `PatchError` if it does not fit.
 
@@ -51,7 +63,9 @@ def strategic_merge_patch(document: Any, patch: bytes, schema: Type) -> Any:
         return document
     if not isinstance(changes, dict):
         raise PatchError.malformed(not_a_map(changes))
-    return merged_object(document, changes, schema.fields.get)
+    live = plain(document)
+    kind = str(live.get("kind", "")) if isinstance(live, dict) else ""
+    return merged_object(document, changes, StructFields(kind, schema.fields))
 
 
 def merged_object(target: Any, changes: dict[str, Any], field_of: FieldOf) -> Any:
@@ -126,8 +140,8 @@ class _Object:
         field = self._field_of(name)
         target = self._fields.get(name)
         if isinstance(value, dict):
-            if name not in self._fields and value.get(DIRECTIVE) == "delete":
-                return
+            if name not in self._fields and DIRECTIVE in value:
+                return  # as in Kubernetes, whatever the directive says
             if field is not None and field.patch_strategy == "replace":
                 target = None
             self._fields[name] = merged_object(target, value, _fields_inside(field))
@@ -137,14 +151,14 @@ class _Object:
             self._fields[name] = value
 
     def _order(self, name: str, order: Any, changes: dict[str, Any]) -> None:
-        rule = _list_rule(self._field_of(name))
         if not isinstance(order, list):
             shown = {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(order))
             raise PatchError.unclassified(
                 f"expected a []interface {{}}, but received a {shown or 'map[string]interface {}'}"
             )
+        rule = self._order_rule(name)
         if rule is None:
-            return  # the list is replaced as a whole, in the order of the patch
+            return  # Kubernetes fails
         if rule.merge_key:
             for index, item in enumerate(order):
                 if not isinstance(item, dict):
@@ -152,18 +166,33 @@ class _Object:
         wanted = [rule.required_identity(item) for item in order]
         changed = changes.get(name)
         if isinstance(changed, list):
-            _check_order(without_directives(changed), order, rule)
+            _check_order(changed, order, rule)
         present = plain(self._fields.get(name))
         before = plain(self._before.get(name))
         if isinstance(present, list):
             live = before if isinstance(before, list) else []
             self._fields[name] = in_order(present, wanted, rule.identities(live), rule)
 
+    def _order_rule(self, name: str) -> ListRule | None:
+        """How items that are sorted are told apart, also scalars of a list that is replaced."""
+        field = self._field_of(name)
+        if field is None and isinstance(self._field_of, StructFields):
+            raise PatchError.unclassified(
+                f'unable to find api field in struct {self._field_of.struct} for the json field "{name}"'
+            )
+        if isinstance(plain(self._fields.get(name)), dict):
+            raise PatchError.unclassified(
+                "expected a []interface {}, but received a map[string]interface {}"
+            )
+        if field is not None and field.container == "list" and not field.is_type:
+            return ListRule()
+        return _list_rule(field)
+
 
 def _check_order(changed: list[Any], order: list[Any], rule: ListRule) -> None:
     """What a patch sets must be in the list that it sorts by, and in the same order."""
     place = {rule.identity(item): index for index, item in enumerate(order)}
-    places = [place.get(rule.identity(item), -1) for item in changed]
+    places = [place.get(rule.identity(item), -1) for item in without_directives(changed)]
     if -1 in places or places != sorted(places):
         shown = shown_value(changed), shown_value(order)
         raise PatchError.unclassified(
@@ -211,5 +240,5 @@ def _fields_inside(field: Field | None) -> FieldOf:
         value = field._replace(container="", patch_strategy="")
         return lambda _: value
     if field is not None and field.is_type:
-        return type_named(field.type).fields.get
+        return StructFields(field.type.rpartition(".")[2], type_named(field.type).fields)
     return lambda _: None

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from allot.api.raw import RawObject
-from allot.apiserver.defaults.filling import always_written, change
+from allot.apiserver.defaults.filling import always_written
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.raw_strategy import KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
@@ -88,10 +88,10 @@ class EventsGroupStrategy(EventStrategy):
 
 def _with_empty_fields(event: RawObject) -> RawObject:
     event = event.with_missing(_ALWAYS_WRITTEN)
-    if event.data.get("series") is None:
+    series = event.get("series")
+    if series is None:
         return event
-    series = partial(always_written, name="lastObservedTime")
-    return type(event)(change(event.data, "series", series))
+    return event.with_value(always_written(series, "lastObservedTime"), "series")
 
 
 _FIELDS: Final = {

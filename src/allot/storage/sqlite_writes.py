@@ -134,11 +134,11 @@ class SqliteWrites:
     async def _write_queued(self) -> None:
         try:
             while self._has_work:
+                await self._gather()
                 try:
                     if self._can_show:
                         await self._commit_shown()
                     else:
-                        await self._gather()
                         await self._write_group(self._next_writes(MAX_WRITES_PER_COMMIT))
                 except StorageError as error:
                     self._note_trouble(error)
@@ -151,7 +151,10 @@ class SqliteWrites:
             self._writing = None
 
     async def _gather(self) -> None:
-        """Wait as long as every turn of the event loop brings further writes, which then share a commit."""
+        """Wait as long as every turn of the event loop brings further writes, which then share a commit.
+
+        Watchers of what is shown already go first: the thread that writes would hold the interpreter lock.
+        """
         for _ in range(MAX_TURNS):
             arrived = self._arrived
             await asyncio.sleep(0)

@@ -227,7 +227,7 @@ EVENT: Final = {
             "POST",
             "/apis/events.k8s.io/v1/namespaces/default/events",
             EVENT,
-            515,
+            545,
             id="create-event",
         ),
     ],

@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from typing import Final
 
+from allot.cli.core_placement import use_all_cores
+
 log = logging.getLogger(__name__)
 
 PROGRAM: Final = (sys.executable, "-c", "from allot.cli.main import run; run()")
@@ -60,7 +62,8 @@ async def stopped(process: asyncio.subprocess.Process | None, seconds: float) ->
 
 
 def prepare_child() -> None:
-    """In the child: leave Ctrl-C to the parent, and end when the parent ends."""
+    """In the child: leave Ctrl-C to the parent, end when the parent ends, and use all cores."""
     os.setpgid(0, 0)
+    use_all_cores()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)

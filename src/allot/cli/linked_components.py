@@ -28,6 +28,7 @@ from allot.cli.child_processes import (
 )
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import READY, component_runner, set_up_logging
+from allot.cli.core_placement import place_apart, use_all_cores
 from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import long_lived_objects
 from allot.cli.gate_options import gates_from_option
@@ -112,6 +113,7 @@ class LinkedComponents:
         self._is_stopping = True
         await stopped(self._process, COMPONENT_STOP_SECONDS)
         await cancel_and_wait(self._keeping, ignore_errors=True)
+        use_all_cores()
 
     async def _keep(self) -> None:
         while True:
@@ -133,6 +135,7 @@ class LinkedComponents:
                 pass_fds=[theirs.fileno()],
                 preexec_fn=prepare_child,
             )
+        place_apart(process.pid)
         self._is_spawned.set()
         linking = asyncio.create_task(self._serve(ours))
         try:

@@ -4,8 +4,8 @@ Schedulers write events of events.k8s.io, with a time and a series. Controllers 
 `firstTimestamp`, `lastTimestamp` and `count`, as Kubernetes' own do.
 
 Recording never blocks and never fails. Repetitions and similar events are counted instead of written
-(`event_correlation.py`). Events of routine wait for a few seconds while their component is busy. The queue drops the
-oldest when full.
+(`event_correlation.py`). Events of routine wait for a moment, so that what they are about is not held up, and for a few
+seconds while their component is busy. The queue drops the oldest when full.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 INSTANCE_LIMIT: Final = 128
 IDLE_CHECK_SECONDS: Final = 0.05
-"""How often a component with waiting events is asked whether it is still busy."""
+"""How often a component with events of routine is asked whether it is busy. They wait for that."""
 
 
 class EventLimits(NamedTuple):
@@ -155,8 +155,14 @@ class EventRecorder:
             (self._routine or self._queue).popleft().is_queued = False
             self.dropped += 1
         series.queued_at = self._clock.now()
-        (self._routine if series.event.is_routine else self._queue).append(series)
-        self._wake.set()
+        if series.event.is_routine and not self._is_stopping:
+            self._routine.append(series)
+            if len(self._routine) > self._limits.queue // 2:
+                self._wake.set()
+            self._plan_idle_check()
+        else:
+            self._queue.append(series)
+            self._wake.set()
 
     # --- writing ---
 
@@ -202,8 +208,8 @@ class EventRecorder:
                 if is_written and series.count > series.written:
                     self._enqueue(series)
             self._wake.clear()
-            if self._routine and self._idle_check is None:
-                self._idle_check = self._clock.call_later(IDLE_CHECK_SECONDS, self._check_idle)
+            if self._routine:
+                self._plan_idle_check()
             await self._wake.wait()
 
     def _next(self) -> EventSeries | None:
@@ -216,9 +222,14 @@ class EventRecorder:
 
     def _can_wait(self, series: EventSeries) -> bool:
         limits = self._limits
-        if self._is_stopping or not self._is_busy() or len(self._routine) > limits.queue // 2:
+        if self._is_stopping or len(self._routine) > limits.queue // 2:
             return False
-        return self._clock.now() - series.queued_at < limits.busy_seconds
+        seconds = limits.busy_seconds if self._is_busy() else 0.0
+        return self._clock.now() - series.queued_at < seconds
+
+    def _plan_idle_check(self) -> None:
+        if self._idle_check is None:
+            self._idle_check = self._clock.call_later(IDLE_CHECK_SECONDS, self._check_idle)
 
     def _check_idle(self) -> None:
         self._idle_check = None

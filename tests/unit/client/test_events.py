@@ -8,7 +8,7 @@ import pytest
 
 from allot.client.client import Client
 from allot.client.event_correlation import CorrelationLimits
-from allot.client.event_recorder import EventLimits, EventRecorder
+from allot.client.event_recorder import IDLE_CHECK_SECONDS, EventLimits, EventRecorder
 from allot.client.events import NORMAL, WARNING, ObjectReference, shortened
 from allot.client.resources import CORE_EVENTS
 from allot.client.transport import Response
@@ -226,7 +226,7 @@ def test_core_events_where_there_are_no_others(refusal: Response) -> None:
         recording.fail()
         await settle()
         recording.succeed()
-        await settle()
+        await recording.clock.advance(IDLE_CHECK_SECONDS)
         assert [request.path for request in recording.asked] == [
             "/apis/events.k8s.io/v1/namespaces/ns/events",
             "/api/v1/namespaces/ns/events",
@@ -252,7 +252,7 @@ def test_a_namespace_that_is_gone_needs_no_events(refusal: Response) -> None:
         await settle()
         assert (len(recording.asked), recording.recorder.dropped) == (1, 1)
         recording.succeed()
-        await settle()
+        await recording.clock.advance(IDLE_CHECK_SECONDS)
         assert recording.asked[1].path.startswith("/apis/events.k8s.io/")
 
     play(scenario, refusal)
@@ -370,6 +370,18 @@ def test_events_of_routine_wait_while_their_component_is_busy() -> None:
         recording.is_busy = False
         await recording.clock.advance(0.1)
         assert len(recording.asked) == 2
+
+    play(scenario)
+
+
+def test_events_of_routine_do_not_hold_up_what_they_are_about() -> None:
+    async def scenario(recording: Recording) -> None:
+        await settle()  # nothing to write
+        recording.succeed()
+        await settle()
+        assert not recording.asked
+        await recording.clock.advance(IDLE_CHECK_SECONDS)
+        assert [body["reason"] for body in recording.bodies()] == ["Scheduled"]
 
     play(scenario)
 

@@ -173,6 +173,18 @@ _CONTENT: Final[dict[str, dict[str, Any]]] = {
 """What an object of a kind needs besides a name."""
 
 
+_NEW_EVENT: Final = {
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "type": "Normal",
+    "reason": "Tested",
+    "action": "Testing",
+    "reportingController": "example.com/c",
+    "reportingInstance": "c-1",
+    "regarding": {"kind": "Pod", "namespace": "default", "name": "p"},
+}
+"""Events of the old API need none of these."""
+
+
 SETTLED: Final[dict[str, str]] = {
     "APIService": "conditions",
     "CustomResourceDefinition": "conditions",
@@ -220,6 +232,8 @@ class Served(NamedTuple):
         match self.resource.kind:
             case "APIService":
                 content = {"spec": {**content["spec"], "version": first}}
+            case "Event" if self.resource.group:
+                content = _NEW_EVENT
             case "CustomResourceDefinition":
                 names = {"plural": first, "kind": first.capitalize()}
                 content = {"spec": {**content["spec"], "names": names}}

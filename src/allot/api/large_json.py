@@ -29,7 +29,7 @@ def decode_in_pieces(body: bytes) -> Any:
 
 
 def decode_path(body: bytes, path: Sequence[str]) -> Any:
-    """One value in `body`, None if there is none: the rest of a large document is skipped."""
+    """One value in `body`, or None: the rest of a large document is skipped."""
     value: bytes | Raw = body
     for name in path:
         if bytes(memoryview(value)[:1]) != b"{":

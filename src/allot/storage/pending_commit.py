@@ -24,7 +24,7 @@ class PendingCommit:
         self.size = 0
         """The number of writes, also those that change nothing."""
         self.is_due = False
-        """Whether somebody waits until they are durable."""
+        """Whether a client waits until they are durable."""
         self._groups: list[WriteGroup] = []
         self._ended = asyncio.Event()
         self._error: StorageError | None = None

@@ -31,7 +31,7 @@ MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_TURNS: Final = 4
 """Turns of the event loop for which a commit waits for further writes."""
 MAX_DELAY_SECONDS: Final = 0.005
-"""How long writes that nobody waits for are kept for further ones to share their commit."""
+"""How long submitted writes are kept for further ones to share their commit, if no client waits for them."""
 MAX_CHANGES_PER_PAGE: Final = 1000
 ABANDONED: Final = "writing was abandoned"
 RETRY_SECONDS: Final = 1.0
@@ -207,7 +207,7 @@ class SqliteWrites:
         group.answer_submitted()
 
     def _make_due(self, pending: PendingCommit) -> None:
-        """Somebody waits for it, or it has waited long enough."""
+        """A client waits for it, or it has waited long enough."""
         pending.is_due = True
         if pending is self._shown:
             self._start()

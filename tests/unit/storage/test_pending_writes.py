@@ -156,7 +156,7 @@ def test_writes_during_a_commit_are_shown_and_share_the_next_one(
     play(scenario)
 
 
-def test_writes_that_nobody_waits_for_share_a_commit(
+def test_writes_that_no_client_waits_for_share_a_commit(
     play: Play, commits: HeldCommits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_writes, "MAX_DELAY_SECONDS", 1000.0)
@@ -177,7 +177,9 @@ def test_writes_that_nobody_waits_for_share_a_commit(
     assert commits.count == 3  # closing waits for the last one
 
 
-def test_writes_that_nobody_waits_for_are_committed_soon(play: Play, commits: HeldCommits) -> None:
+def test_writes_that_no_client_waits_for_are_committed_soon(
+    play: Play, commits: HeldCommits
+) -> None:
     async def scenario(store: SqliteStore) -> None:
         await store.submit(Put("a", b""))
         while store.durable < 1:

@@ -40,7 +40,7 @@ def to_core(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(event: Mapping[str, Any], version: str) -> dict[str, Any]:
-    renamed = {_OTHER_NAME.get(field, field): value for field, value in event.items()}
+    renamed = dict(zip(map(_OTHER_NAME.get, event, event), event.values(), strict=True))
     if "apiVersion" in renamed:
         renamed["apiVersion"] = version
     return renamed

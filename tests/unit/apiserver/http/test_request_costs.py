@@ -230,7 +230,7 @@ EVENT: Final = {
             "POST",
             "/apis/events.k8s.io/v1/namespaces/default/events",
             EVENT,
-            545,
+            515,
             id="create-event",
         ),
     ],

@@ -7,8 +7,9 @@ least that answers HTTP, in a process of its own on the same machine:
              ──▶ /                             control_server.py
 
 A machine that has other things to do makes all processes wait. Linux says how long a thread was ready to run and had no core
-(`schedstat`); the time that the API server and the watchdog itself spent so is taken off (`own`), so that what is left is
-the API server's own doing. The watchdog runs before all others if it may, so that it hardly ever waits itself.
+(`schedstat`), and how long a virtual machine's core was taken away by its host (`steal` in `/proc/stat`). The time that the
+API server and the watchdog itself spent in the one way, or their cores in the other if that is longer, is taken off (`own`), so that what
+is left is the API server's own doing. The watchdog runs before all others if it may, so that it hardly ever waits itself.
 
 It reads its settings as one line of JSON, watches until its standard input ends, and prints what it saw as JSON.
 """
@@ -26,9 +27,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 ASKING: Final = "asking"
 """Said when all targets have answered once: the connections are there before the attack begins."""
@@ -37,6 +39,10 @@ ANSWER_SECONDS: Final = 60.0
 """Then the request is sent again, on a new connection. The time goes on from when it was due."""
 RECONNECT_SECONDS: Final = 0.02
 SLOWEST_SHOWN: Final = 5
+PROCESSOR: Final = 36
+"""Among the fields of a thread's `stat` after its name."""
+STEAL: Final = 7
+"""Among the figures of a core in `/proc/stat`."""
 GONE: Final = (OSError, ssl.SSLError, asyncio.IncompleteReadError, TimeoutError)
 
 
@@ -105,6 +111,48 @@ class RunDelay:
                 total += int(file.read_text().split()[1])
         return total / 1e9
 
+    def now(self) -> Waited:
+        return Waited(self.seconds(), self._cores(), _stolen_seconds())
+
+    def _cores(self) -> frozenset[int]:
+        """Those that the threads run on, or ran on last."""
+        found = set()
+        for file in self._files:
+            with contextlib.suppress(OSError, IndexError):
+                fields = file.with_name("stat").read_text().rpartition(")")[2].split()
+                found.add(int(fields[PROCESSOR]))
+        return frozenset(found)
+
+
+class Waited(NamedTuple):
+    """What threads have waited for so far."""
+
+    core: float
+    """Seconds for a core."""
+    cores: frozenset[int]
+    stolen: Mapping[int, float]
+    """Seconds for which the host had a core, by core."""
+
+    def since(self, before: Waited) -> float:
+        """Both may be the same time, so only the longer one counts."""
+        stolen = (
+            self.stolen[core] - before.stolen[core]
+            for core in self.cores | before.cores
+            if core in self.stolen and core in before.stolen
+        )
+        return max(self.core - before.core, max(stolen, default=0.0))
+
+
+def _stolen_seconds() -> dict[int, float]:
+    ticks = os.sysconf("SC_CLK_TCK")
+    found = {}
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        for line in Path("/proc/stat").read_text().splitlines():
+            name, *figures = line.split()
+            if name.startswith("cpu") and name != "cpu":
+                found[int(name.removeprefix("cpu"))] = int(figures[STEAL]) / ticks
+    return found
+
 
 class Target:
     """One URL, asked on one connection after the other."""
@@ -128,10 +176,11 @@ class Target:
 
     async def poll(self, started: float, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            due, delay_before = time.perf_counter(), self._delay.seconds()
+            before = self._delay.now()
+            due = time.perf_counter()
             await self._answered(stopping)
             now = time.perf_counter()
-            self.seen.add(now - due, self._delay.seconds() - delay_before, due - started)
+            self.seen.add(now - due, self._delay.now().since(before), due - started)
             await asyncio.sleep(max(due + POLL_SECONDS - now, 0.001))
         self._hang_up()
 

@@ -82,10 +82,16 @@ class Priority(IntEnum):
 
     REQUEST = 0
     """A request for one object begins."""
-    LIST = 1
+    LINKED = 1
+    """The same of a component of this cluster, which may send hundreds at once."""
+    LIST = 2
     """A request for many objects, or a watch, begins."""
-    PAUSED = 2
+    PAUSED = 3
     """Work that has taken a stretch, or an event of one of many watches."""
+
+
+_IN_TURNS: Final = ((Priority.REQUEST, Priority.LINKED), (Priority.LIST,), (Priority.PAUSED,))
+"""Those that resume in turns, and after them others."""
 
 
 async def begin_work(priority: Priority = Priority.REQUEST) -> None:
@@ -98,8 +104,8 @@ async def begin_work(priority: Priority = Priority.REQUEST) -> None:
 class LoopIterations:
     """The iterations of one event loop, and the tasks that wait for one with time left.
 
-        request  request  list  paused │ request  list  paused │ …
-        └───────── one stretch ──────┘
+        request  linked  request  list  paused │ request  linked  list  paused │ …
+        └─────────── one stretch ────────────┘
 
     In every iteration at least one task of each priority resumes: none waits for ever.
     """
@@ -160,15 +166,25 @@ class LoopIterations:
     def _resume_some(self) -> None:
         """Once in an iteration: let some tasks resume in the next one."""
         self._is_planned = False
-        for waiting in self._waiting.values():
-            chosen = 0
-            while waiting and chosen < RESUMED_AT_ONCE:
-                _, resumed = heappop(waiting)
-                if not resumed.done():  # it may have been cancelled
-                    resumed.set_result(chosen == 0)
-                    chosen += 1
+        for priorities in _IN_TURNS:
+            for turn in range(RESUMED_AT_ONCE):
+                chosen = [
+                    resumed for each in priorities if (resumed := self._next(each)) is not None
+                ]
+                for resumed in chosen:
+                    resumed.set_result(turn == 0)
+                if not chosen:
+                    break
         if any(self._waiting.values()):
             self._plan()
+
+    def _next(self, priority: Priority) -> asyncio.Future[bool] | None:
+        waiting = self._waiting[priority]
+        while waiting:
+            _, resumed = heappop(waiting)
+            if not resumed.done():  # it may have been cancelled
+                return resumed
+        return None
 
 
 _known_iterations: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIterations]] = (

@@ -139,6 +139,30 @@ def test_many_that_begin_at_once_share_a_stretch() -> None:
     assert len([each for each in spent if each]) <= count / 4
 
 
+def test_clients_and_components_begin_in_turns() -> None:
+    """A controller sends hundreds of requests at once."""
+    client, count = 1000, 300
+
+    async def run() -> list[list[int]]:
+        seen = WorkByIteration()
+
+        async def work(who: int, priority: Priority) -> None:
+            if seen.iterations.is_busy(priority):
+                await seen.iterations.wait(priority)
+            seen.work(who, 1)
+
+        linked = [asyncio.create_task(work(who, Priority.LINKED)) for who in range(count)]
+        asked = [asyncio.create_task(work(client + who, Priority.REQUEST)) for who in range(count)]
+        await seen.count_until_done([*linked, *asked])
+        return seen.spent
+
+    spent = [each for each in asyncio.run(run()) if each]
+    assert min(number for number, each in enumerate(spent) if client in each) <= 3
+    for each in spent[3 : len(spent) // 2]:
+        of_clients = sum(who >= client for who in each)
+        assert abs(of_clients - len(each) / 2) <= 2, spent
+
+
 def test_what_begins_does_not_wait_for_long_work_and_holds_up_none() -> None:
     async def run() -> list[list[int]]:
         seen = WorkByIteration()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from allot.apiserver.pacing import begin_work
+from allot.apiserver.pacing import Priority, begin_work
 from allot.client.asgi import (
     DISCONNECT,
     PENDING_WRITES,
@@ -139,7 +139,7 @@ class LinkServer:
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
         answer = CollectedAnswer(frame.body)
-        await begin_work()  # hundreds may come at once
+        await begin_work(Priority.LINKED)  # hundreds may come at once
         try:
             await self._app(self._scope(frame), answer.receive, answer.send)
         except Exception:

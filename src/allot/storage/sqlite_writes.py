@@ -30,7 +30,7 @@ from allot.task_cancellation import cancel_and_wait
 MAX_WRITES_PER_COMMIT: Final = 1000
 MAX_TURNS: Final = 4
 """Turns of the event loop for which a commit waits for further writes."""
-MAX_DELAY_SECONDS: Final = 0.005
+MAX_DELAY_SECONDS: Final = 0.010
 """How long submitted writes are kept for further ones to share their commit, if no client waits for them."""
 MAX_CHANGES_PER_PAGE: Final = 1000
 ABANDONED: Final = "writing was abandoned"

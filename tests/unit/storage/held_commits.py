@@ -21,11 +21,14 @@ class HeldCommits:
         self._free = threading.Event()
         self._free.set()
         self._fails = False
+        self.begun = 0
+        """The commits that were begun."""
         self.count = 0
         """The commits that were written."""
         append = RevisionLog.append
 
         def held(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
+            self.begun += 1
             assert self._free.wait(HELD_SECONDS)
             if self._fails:
                 raise sqlite3.OperationalError("disk I/O error")

@@ -72,6 +72,14 @@ async def value_of(store: SqliteStore, key: str) -> bytes | None:
     return None if entry is None else entry.value
 
 
+async def begin_commit(store: SqliteStore, commits: HeldCommits) -> None:
+    """Returns during the commit of a write, which is held."""
+    commits.hold()
+    await store.submit(Put("a", b"1"))
+    while not commits.begun:
+        await asyncio.sleep(0.001)
+
+
 async def is_waiting(task: asyncio.Task[object]) -> bool:
     """Whether it waits for something other than the event loop."""
     for _ in range(20):
@@ -137,9 +145,7 @@ def test_writes_during_a_commit_are_shown_and_share_the_next_one(
     play: Play, commits: HeldCommits
 ) -> None:
     async def scenario(store: SqliteStore) -> None:
-        commits.hold()
-        await store.submit(Put("a", b"1"))
-        await asyncio.sleep(0.01)
+        await begin_commit(store, commits)
         others = [store.submit(Put(f"b{n}", b"")) for n in range(10)]
         assert await asyncio.gather(*others) == list(range(2, 12))
         assert await value_of(store, "b9") == b""
@@ -195,9 +201,7 @@ def test_what_is_shown_is_bounded(
     monkeypatch.setattr(sqlite_writes, "MAX_WRITES_PER_COMMIT", 3)
 
     async def scenario(store: SqliteStore) -> None:
-        commits.hold()
-        await store.submit(Put("a", b"1"))
-        await asyncio.sleep(0.01)
+        await begin_commit(store, commits)
         others = [asyncio.create_task(store.submit(Put(f"b{n}", b""))) for n in range(5)]
         assert await is_waiting(others[3])
         assert store.announced == 4
@@ -401,10 +405,11 @@ def test_a_commit_that_only_seemed_to_fail_is_shown_again(
 def test_what_followed_a_commit_that_only_seemed_to_fail_is_withdrawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, may_end = RevisionLog.append, threading.Event()
+    append, is_written, may_end = RevisionLog.append, threading.Event(), threading.Event()
 
     def append_and_fail(log: RevisionLog, batches: Sequence[Batch], last: int, time: float) -> None:
         append(log, batches, last, time)
+        is_written.set()
         assert may_end.wait(60)
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -412,7 +417,8 @@ def test_what_followed_a_commit_that_only_seemed_to_fail_is_withdrawn(
         async with opened(tmp_path / "store.db") as store:
             monkeypatch.setattr(RevisionLog, "append", append_and_fail)
             await store.submit(Put("a", b"1"))
-            await asyncio.sleep(0.01)
+            while not is_written.is_set():
+                await asyncio.sleep(0.001)
             assert await store.submit(Put("a", b"2")) == 2
             assert await store.submit(Put("a", b"3")) == 3
             may_end.set()

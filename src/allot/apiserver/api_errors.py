@@ -136,6 +136,14 @@ def not_found(resource: Resource, name: str) -> ApiError:
     )
 
 
+class MissingObjectError(ApiError):
+    """404: the object of the request itself does not exist. Admission may answer 404 for other reasons."""
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        error = not_found(resource, name)
+        super().__init__(error.code, error.reason, error.message, error.details)
+
+
 def no_such_path() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource", Details())
 

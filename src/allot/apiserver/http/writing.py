@@ -9,7 +9,7 @@ from allot.api.base import replace
 from allot.api.identities import GroupVersionKind, ObjectKey
 from allot.api.managed_fields import without_managed_fields
 from allot.apiserver import api_errors
-from allot.apiserver.api_errors import ApiError
+from allot.apiserver.api_errors import ApiError, MissingObjectError
 from allot.apiserver.auth.authorization import Attributes, Authorizer, require
 from allot.apiserver.http.apply_bodies import read_configuration as read_applied
 from allot.apiserver.http.apply_bodies import refuse_duplicates
@@ -113,9 +113,8 @@ class WriteHandlers:
         for _ in range(MAX_CREATE_TRIES):
             try:
                 return await self._objects.update(target.resource, key, *updates)
-            except ApiError as error:
-                is_missing = error.code == 404 and target.subresource is None
-                if not (is_missing and target.resource.is_created_by_update):
+            except MissingObjectError:
+                if target.subresource is not None or not target.resource.is_created_by_update:
                     raise
             try:
                 return await self._create_missing(request, target, new, options)
@@ -198,8 +197,8 @@ class WriteHandlers:
             try:
                 written = await self.apply(request, target, update, "patch", options)
                 return written.with_warnings(warnings)
-            except ApiError as error:
-                if error.code != 404 or target.subresource is not None:
+            except MissingObjectError:
+                if target.subresource is not None:
                     raise
             try:
                 written = await self._create_applied(request, target, configuration, options)

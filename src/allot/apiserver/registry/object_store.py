@@ -268,7 +268,7 @@ class ObjectStore:
             for _ in range(MAX_TRIES):
                 stored = await self._caches.get(resource, store_key)
                 if stored is None:
-                    raise api_errors.not_found(resource, key.name)
+                    raise api_errors.MissingObjectError(resource, key.name)
                 written = await attempt(stored)
                 if written is not None:
                     return written

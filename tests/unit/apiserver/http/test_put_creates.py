@@ -10,6 +10,7 @@ import pytest
 from allot.apiserver.auth.authentication import AUTHENTICATED, User
 from allot.testing.servers import LocalServer
 
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x"
 
@@ -46,5 +47,29 @@ def test_permissions(verbs: list[str], code: int) -> None:
             assert answer.code == code
             stored = await server.ask("GET", LEASE)
             assert stored.code == (200 if code == 201 else 404)
+
+    asyncio.run(scenario())
+
+
+def test_a_refusal_with_404_creates_nothing() -> None:
+    """The role of an existing binding is gone: what is not found is not the binding."""
+
+    async def scenario() -> None:
+        users = {"alice": User("alice", groups=(AUTHENTICATED,))}
+        async with LocalServer(users=users) as server:
+            rules = [{"apiGroups": ["*"], "resources": ["rolebindings"], "verbs": ["update"]}]
+            await server.post(
+                f"{RBAC}/clusterroles", {"metadata": {"name": "leases"}, "rules": rules}
+            )
+            await server.post(f"{RBAC}/clusterrolebindings", BINDING)
+            gone = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "gone"}
+            binding = {"metadata": {"name": "x"}, "roleRef": gone}
+            stored = await server.post(BINDINGS, binding)
+            changed = stored | {"subjects": BINDING["subjects"]}
+            as_alice = {"authorization": "Bearer alice"}
+            for body in (changed, changed | {"metadata": {"name": "x"}}):
+                answer = await server.ask("PUT", f"{BINDINGS}/x", body, headers=as_alice)
+                assert answer.code == 404
+                assert '"gone" not found' in answer.json["message"]
 
     asyncio.run(scenario())

@@ -60,7 +60,8 @@ def elsewhere() -> Iterator[Step]:
             {}, {"kind": "Node"}, {"namespace": "default"}, {"namespace": "kube-system"}
         ):
             for step in _both("POST", "", _event(eventTime=time, regarding=regarding)):
-                yield step._replace(path=step.path.replace("/default/", "/kube-system/"))
+                for namespace in ("kube-system", "kube-public"):
+                    yield step._replace(path=step.path.replace("/default/", f"/{namespace}/"))
 
 
 def changes() -> Iterator[Step]:
@@ -75,8 +76,26 @@ def changes() -> Iterator[Step]:
     yield Step("DELETE", f"{EVENTS}/z")
 
 
+def old_series() -> Iterator[Step]:
+    """The old API accepts what the new one refuses to become, and then leaves as it is."""
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    old = {
+        "metadata": {"name": "z"},
+        "involvedObject": about,
+        "series": {"count": 1},
+        "type": "Normal",
+    }
+    yield Step("POST", CORE, old)
+    new = {"metadata": {"name": "z", "labels": {"a": "b"}}, "regarding": about, "type": "Normal"}
+    for series in each(
+        {"count": 1}, {"count": 1, "lastObservedTime": None}, {"count": 0}, {}, None
+    ):
+        yield Step("PUT", f"{EVENTS}/z?dryRun=All", new | {"series": series})
+    yield Step("DELETE", f"{EVENTS}/z")
+
+
 def all_steps() -> list[Step]:
-    parts = (new_events, elsewhere, changes)
+    parts = (new_events, elsewhere, changes, old_series)
     return [step for part in parts for step in part()]
 
 

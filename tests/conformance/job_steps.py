@@ -46,6 +46,9 @@ def selectors() -> Iterator[Step]:
             None, {}, {"matchLabels": {}}, MATCHED, {"matchLabels": {"a": "c"}}, {"matchLabels": {"a": "bad value!"}},
             {"matchExpressions": []}, {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchExpressions": [{}]},
             {"matchExpressions": [{"key": "a", "operator": "In"}]}, {"matchLabels": {UID: "x"}}, {"matchLabels": {"bad key!": "x"}},
+            {"matchLabels": {"job-name": "j"}}, {"matchLabels": {NAME: "other"}}, {"matchExpressions": [{"key": NAME, "operator": "Exists"}]},
+            {"matchExpressions": [{"key": "job-name", "operator": "In", "values": ["j"]}]},
+            {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]},
         ):  # fmt: skip
             for labels in each(None, LABELS):
                 spec = {"manualSelector": manual, "selector": selector}

@@ -138,6 +138,7 @@ def without_before() -> Iterator[Step]:
     patches: tuple[Document, ...] = (
         *({"metadata": {f"{ORDER}/{field}": ["a"]}} for field in ("labels", "foo")),
         *({"spec": {f"{ORDER}/{field}": []}} for field in ("strategy", "foo")), {f"{ORDER}/foo": []},
+        *({"metadata": {f"{ORDER}/finalizers": order}} for order in each(None, 1, 1.5, True, "x", {})),
         *map(_container, each(
             {f"{ORDER}/args": ["y", "x"]}, {f"{ORDER}/args": ["y", "x"], "args": ["y"]}, {f"{ORDER}/foo": ["y"]},
             {f"{ORDER}/command": ["z"], "command": ["z", "w"]}, {f"{ORDER}/foo": [{"name": "y"}]},

@@ -14,6 +14,8 @@ from allot.validation.metadata import IMMUTABLE
 MAX_WORD: Final = 128
 MAX_NOTE: Final = 1024
 CLUSTER_EVENT_NAMESPACE: Final = "default"
+NAMESPACES_OF_CLUSTER_EVENTS: Final = ("default", "kube-system")
+"""Where events with an `eventTime` are that are about cluster-scoped objects."""
 EVENT_TYPES: Final = ("Normal", "Warning")
 _UNCHANGED: Final = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime", "action",
@@ -28,7 +30,7 @@ _REFERENCE_FIELDS: Final = {
 def validate_event(
     event: RawObject, controller: str = "reportingComponent"
 ) -> Iterator[FieldError]:
-    """One with an `eventTime` says who reports what; one without is in the namespace of what it is about.
+    """One with an `eventTime` says who reports what. One without is in the namespace of what it is about.
 
     `controller` is what the API calls the field with the reporter.
     """
@@ -36,6 +38,9 @@ def validate_event(
     if data.get("eventTime") is None:
         yield from _validate_namespace(event)
         return
+    about = event.get("involvedObject", "namespace", default="")
+    if not about and event.metadata.namespace not in NAMESPACES_OF_CLUSTER_EVENTS:
+        yield _wrong_namespace(about)
     reporter = data.get("reportingComponent") or ""
     if not reporter:
         yield required(FieldPath(controller))
@@ -66,8 +71,12 @@ def _validate_namespace(event: RawObject) -> Iterator[FieldError]:
     """An event is in the namespace of its object, or in the default one for cluster-scoped objects."""
     about = event.get("involvedObject", "namespace", default="")
     if event.metadata.namespace != (about or CLUSTER_EVENT_NAMESPACE):
-        path = FieldPath("involvedObject") / "namespace"
-        yield invalid(path, about, "does not match event.namespace")
+        yield _wrong_namespace(about)
+
+
+def _wrong_namespace(about: str) -> FieldError:
+    path = FieldPath("involvedObject") / "namespace"
+    return invalid(path, about, "does not match event.namespace")
 
 
 def validate_new_event(event: RawObject) -> Iterator[FieldError]:
@@ -97,7 +106,8 @@ def validate_series(series: Mapping[str, Any] | None) -> Iterator[FieldError]:
 
 def validate_event_change(new: RawObject, old: RawObject) -> Iterator[FieldError]:
     """Of an event of the new API: only its series changes."""
-    yield from validate_series(new.get("series"))
+    if new.get("series") != old.get("series"):
+        yield from validate_series(new.get("series"))
     for field in _UNCHANGED:
         value = new.get(field)
         if (value or None) != (old.get(field) or None):

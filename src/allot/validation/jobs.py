@@ -61,8 +61,7 @@ def validate_generated_selector(job: RawObject) -> Iterator[FieldError]:
     for key, value in made.items():
         if labels.get(key) != value:
             yield invalid(LABELS @ key, _sorted(labels), f"must be '{value}'")
-    is_generated = selector.get("matchLabels") == {CONTROLLER_UID: metadata.uid}
-    if not problems and not (is_generated and not selector.get("matchExpressions")):
+    if not problems and not selects_labels(selector, made):
         yield invalid(SELECTOR, _shown_selector(selector), "`selector` not auto-generated")
     yield from _validate_match(spec)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from allot.apiserver.registry.patches.documents import (
     decode_patch,
@@ -37,6 +37,10 @@ from allot.apiserver.registry.patches.keyed_lists import (
     without_directives,
 )
 from allot.apiserver.schemas.types import Field, Type, type_named
+
+_GO_TYPES: Final = {
+    str: "string", bool: "bool", int: "int64", float: "float64", type(None): "%!s(<nil>)",
+}  # fmt: skip
 
 FieldOf = Callable[[str], Field | None]
 """The field with a name, if the type knows one."""
@@ -152,13 +156,11 @@ class _Object:
 
     def _order(self, name: str, order: Any, changes: dict[str, Any]) -> None:
         if not isinstance(order, list):
-            shown = {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(order))
-            raise PatchError.unclassified(
-                f"expected a []interface {{}}, but received a {shown or 'map[string]interface {}'}"
-            )
+            shown = _GO_TYPES.get(type(order), "map[string]interface {}")
+            raise PatchError.unclassified(f"expected a []interface {{}}, but received a {shown}")
         rule = self._order_rule(name)
         if rule is None:
-            return  # Kubernetes fails
+            return  # a list that is replaced as a whole: kube-apiserver panics
         if rule.merge_key:
             for index, item in enumerate(order):
                 if not isinstance(item, dict):

@@ -21,21 +21,15 @@ def validate_taint_rule(rule: DeviceTaintRule) -> Iterator[FieldError]:
     yield from _validate_spec(rule, None)
 
 
-def validate_taint_rule_update(
-    new: DeviceTaintRule, old: DeviceTaintRule, *, needs_resource_version: bool
-) -> Iterator[FieldError]:
-    yield from validate_metadata_update(
-        new.metadata, old.metadata, needs_resource_version=needs_resource_version
-    )
+def validate_taint_rule_update(new: DeviceTaintRule, old: DeviceTaintRule) -> Iterator[FieldError]:
+    yield from validate_metadata_update(new.metadata, old.metadata)
     yield from _validate_spec(new, old)
 
 
 def validate_taint_rule_status_update(
-    new: DeviceTaintRule, old: DeviceTaintRule, *, needs_resource_version: bool
+    new: DeviceTaintRule, old: DeviceTaintRule
 ) -> Iterator[FieldError]:
-    yield from validate_metadata_update(
-        new.metadata, old.metadata, needs_resource_version=needs_resource_version
-    )
+    yield from validate_metadata_update(new.metadata, old.metadata)
     yield from validate_conditions(
         new.status.conditions, FieldPath("status") / "conditions", MAX_CONDITIONS
     )

@@ -158,7 +158,6 @@ def validate_metadata_update(
     new: ObjectMeta,
     old: ObjectMeta,
     *,
-    needs_resource_version: bool = False,
     any_finalizer: bool = False,
 ) -> Iterator[FieldError]:
     """The metadata of an existing object. Its name is not validated again."""
@@ -172,8 +171,6 @@ def validate_metadata_update(
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{listed}}}",
             )
-    if needs_resource_version and not new.resource_version:
-        yield invalid(path / "resourceVersion", 0, "must be specified for an update")
     fields: tuple[tuple[str, Any, Any], ...] = (
         ("name", new.name, old.name),
         ("namespace", new.namespace, old.namespace),

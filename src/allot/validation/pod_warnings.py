@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from allot.api.quantity import QuantityError, quantity_from_json
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldPath
+from allot.validation.formats import label_problems
 from allot.validation.parts import Part, part, parts
 from allot.validation.profile_annotations import APP_ARMOR, SECCOMP, SECCOMP_OF_POD
 from allot.validation.volume_paths import overlap_warnings
@@ -54,22 +55,15 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _BYTES: Final = ("memory", "ephemeral-storage")
 
-
-MAX_LABEL: Final = 63
 IN_POD_NAMES: Final = "Pod names and hostnames"
 IN_HOST_NAME: Final = "the Pod's hostname"
 
 
 def label_name_warning(name: str, used_in: str) -> str:
     """About the name of a new object that is no DNS label."""
-    problems = []
-    if len(name) > MAX_LABEL:
-        problems.append(f"must be no more than {MAX_LABEL} characters")
-    if "." in name:
-        problems.append("must not contain dots")
     return (
         f"metadata.name: this is used in {used_in}, which can result in surprising behavior; "
-        f"a DNS label is recommended: [{' '.join(problems)}]"
+        f"a DNS label is recommended: [{' '.join(label_problems(name))}]"
     )
 
 

@@ -52,7 +52,7 @@ def validate_pool_status_request(
 def validate_pool_status_request_update(
     new: ResourcePoolStatusRequest, old: ResourcePoolStatusRequest
 ) -> Iterator[FieldError]:
-    yield from validate_metadata_update(new.metadata, old.metadata, needs_resource_version=True)
+    yield from validate_metadata_update(new.metadata, old.metadata)
     if new.spec != old.spec:
         yield invalid(SPEC, None, IMMUTABLE)
 
@@ -64,7 +64,7 @@ def validate_pool_status_update(
     gates: FeatureGates,
 ) -> Iterator[FieldError]:
     """A write to the status: allowed once, and then only if it changes nothing."""
-    yield from validate_metadata_update(new.metadata, old.metadata, needs_resource_version=True)
+    yield from validate_metadata_update(new.metadata, old.metadata)
     if is_answered(old, gates):
         if new.status == old.status:
             return

@@ -41,8 +41,7 @@ class DeviceTaintRuleStrategy(StatusStrategy[DeviceTaintRule]):
     def validate_update(
         self, new: DeviceTaintRule, old: DeviceTaintRule, request: WriteRequest
     ) -> Iterator[FieldError]:
-        needs = not self.accepts_unconditional_update(request.version)
-        return validate_taint_rule_update(new, old, needs_resource_version=needs)
+        return validate_taint_rule_update(new, old)
 
     def prepare_status_update(
         self, new: DeviceTaintRule, old: DeviceTaintRule, request: WriteRequest
@@ -53,8 +52,7 @@ class DeviceTaintRuleStrategy(StatusStrategy[DeviceTaintRule]):
     def validate_status_update(
         self, new: DeviceTaintRule, old: DeviceTaintRule, request: WriteRequest
     ) -> Iterator[FieldError]:
-        needs = not self.accepts_unconditional_update(request.version)
-        return validate_taint_rule_status_update(new, old, needs_resource_version=needs)
+        return validate_taint_rule_status_update(new, old)
 
     def accepts_unconditional_update(self, version: str) -> bool:
         return version != "v1"

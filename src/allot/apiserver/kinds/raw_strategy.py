@@ -17,9 +17,9 @@ from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.core_names import path_segment_problems
 from allot.validation.fields import FieldError, first_errors
-from allot.validation.formats import subdomain_problems
+from allot.validation.formats import is_label, subdomain_problems
 from allot.validation.metadata import validate_metadata, validate_metadata_update
-from allot.validation.pod_warnings import MAX_LABEL, label_name_warning
+from allot.validation.pod_warnings import label_name_warning
 
 Rule = Callable[[RawObject], Iterator[FieldError]]
 UpdateRule = Callable[[RawObject, RawObject], Iterator[FieldError]]
@@ -88,7 +88,7 @@ class RawStrategy(StatusStrategy[RawObject]):
 
     def warnings(self, new: RawObject) -> list[str]:
         used_in, name = self.rules.name_is_used_in, new.metadata.name
-        if used_in and ("." in name or len(name) > MAX_LABEL):
+        if used_in and not is_label(name):
             return [label_name_warning(name, used_in), *self.rules.warnings(new)]
         return self.rules.warnings(new)
 

@@ -94,7 +94,7 @@ class WritePipeline:
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
-        prepared = strategy.prepare_update(self._with_stored(new, old, request), old, request)
+        prepared = strategy.prepare_update(self._with_stored(new, old), old, request)
         errors = strategy.validate_update(prepared, old, request)
         return self._validated(prepared, errors, request, strategy.update_warnings)
 
@@ -106,7 +106,7 @@ class WritePipeline:
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
-        new = self._with_stored(new, old, request)
+        new = self._with_stored(new, old)
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
         return self._validated(prepared, errors, request, lambda _: [])
@@ -166,9 +166,8 @@ class WritePipeline:
             return Refused(409, "Conflict", "UID precondition failed", shown)
         return unmet_precondition(new, old)
 
-    def _with_stored(self, new: Any, old: Any, request: WriteRequest) -> Any:
-        unconditional = self._strategy.accepts_unconditional_update(request.version)
-        metadata = metadata_for_update(new.metadata, old.metadata, unconditional=unconditional)
+    def _with_stored(self, new: Any, old: Any) -> Any:
+        metadata = metadata_for_update(new.metadata, old.metadata)
         return self._strategy.with_metadata(new, metadata)
 
 
@@ -278,17 +277,12 @@ def storage_path(resource: Resource, metadata: ObjectMeta, *, dry_run: bool) -> 
     return "/".join([*root, *grouped, *namespace, metadata.name])
 
 
-def metadata_for_update(
-    metadata: ObjectMeta, stored: ObjectMeta, *, unconditional: bool
-) -> ObjectMeta:
+def metadata_for_update(metadata: ObjectMeta, stored: ObjectMeta) -> ObjectMeta:
     """What an update can never change is taken from the stored object."""
-    version = metadata.resource_version
-    if not version and unconditional:
-        version = stored.resource_version
     grace = metadata.deletion_grace_period_seconds
     return replace(
         metadata,
-        resource_version=version,
+        resource_version=metadata.resource_version or stored.resource_version,
         uid=stored.uid,
         generation=stored.generation,
         creation_timestamp=stored.creation_timestamp,

@@ -23,20 +23,20 @@ CORES: Final = _available()
 """The cores that this process may use, as it was started."""
 
 
-def place_apart(other: int) -> None:
-    """This process, with threads that it starts, on one core and another process on the other, if there are two."""
+def use_one_core(number: int) -> None:
+    """Of two cores, run this process and its threads on one: an even or an odd number names it.
+
+    Processes that it forks may use both: hard decisions are made there, at low priority.
+    """
     if len(CORES) != PAIR:
         return
-    first = (
-        os.getpid() % PAIR
-    )  # not all clusters of a machine have their API servers on the same core
-    with suppress(OSError):  # it has ended already, or this may not be done here
-        os.sched_setaffinity(other, {CORES[1 - first]})
-        os.sched_setaffinity(0, {CORES[first]})
+    os.register_at_fork(after_in_child=use_all_cores)
+    with suppress(OSError):  # this may not be done here
+        os.sched_setaffinity(0, {CORES[number % PAIR]})
 
 
 def use_all_cores() -> None:
-    """As before `place_apart`: for this process, or one that it starts."""
+    """As before `use_one_core`: for this process, or one that it starts."""
     if len(CORES) == PAIR:
         with suppress(OSError):
             os.sched_setaffinity(0, CORES)

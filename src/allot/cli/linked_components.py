@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -28,7 +29,7 @@ from allot.cli.child_processes import (
 )
 from allot.cli.cluster_options import ClusterOptions
 from allot.cli.components import READY, component_runner, set_up_logging
-from allot.cli.core_placement import place_apart, use_all_cores
+from allot.cli.core_placement import use_all_cores, use_one_core
 from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import long_lived_objects
 from allot.cli.gate_options import gates_from_option
@@ -66,6 +67,8 @@ class LinkedComponents:
         self._error = ""
         self._is_stopping = False
         self._is_spawned = asyncio.Event()
+        # Not all clusters of a machine have their API servers on the same core.
+        use_one_core(os.getpid())
         self._keeping = asyncio.create_task(self._keep())
 
     async def spawned(self) -> None:
@@ -135,7 +138,6 @@ class LinkedComponents:
                 pass_fds=[theirs.fileno()],
                 preexec_fn=prepare_child,
             )
-        place_apart(process.pid)
         self._is_spawned.set()
         linking = asyncio.create_task(self._serve(ours))
         try:
@@ -180,6 +182,7 @@ async def spawned_components(asked: ClusterOptions) -> AsyncIterator[LinkedCompo
 
 def main() -> None:
     """Run scheduler, controllers and nodes. `allot up` starts this."""
+    use_one_core(os.getppid() + 1)
     link, asked = int(sys.argv[1]), ClusterOptions.from_json(sys.argv[2])
     set_up_logging(asked.verbose)
     try:

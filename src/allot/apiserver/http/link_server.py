@@ -1,7 +1,7 @@
 """The server's end of a link to other components of the same cluster (`client/link.py`).
 
 Components that act through the API alone see writes before they are durable (decision 0015). What they write is
-committed later than what they have seen. When writes are withdrawn the link is cut, and requests that have not been
+committed with what they have seen or later. When writes are withdrawn the link is cut, and requests that have not been
 written yet are abandoned: the components start again from what is stored.
 """
 

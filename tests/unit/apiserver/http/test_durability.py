@@ -126,6 +126,25 @@ def test_answers_to_clients_wait_until_writes_are_durable(play: Play) -> None:
     play(scenario)
 
 
+def test_an_answer_about_one_object_waits_for_that_object_alone(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        durable = POD | {"metadata": {"name": "durable"}}
+        assert (await stage.ask("POST", PODS, durable)).code == 201
+        stage.commits.hold()
+        creating = stage.ask("POST", PODS, POD)
+        while len(await linked_pods(stage)) < 2:
+            await asyncio.sleep(0)
+        reading = stage.ask("GET", f"{PODS}/p")
+        assert (await stage.ask("GET", f"{PODS}/durable")).code == 200
+        assert await is_waiting(reading)
+        assert not creating.done()
+        stage.commits.release()
+        assert (await reading).code == 200
+        await creating
+
+    play(scenario)
+
+
 def test_reads_of_other_resources_do_not_wait(play: Play) -> None:
     """The version of their list is not one that may be withdrawn."""
 

@@ -110,6 +110,8 @@ class DynamicMutation(NamedTuple):
 
     object: Any
     """The changed object; None if it did not change."""
+    size: int = 0
+    """The work on the objects after that, in bytes of JSON."""
     warnings: tuple[str, ...] = ()
     needs_second_round: bool = False
     reinvocation: Any = None
@@ -181,8 +183,8 @@ class Mutated(msgspec.Struct, frozen=True):
 
     object: Any
     warnings: tuple[str, ...] = ()
-    by_users: bool = False
-    """Whether policies or webhooks changed it: it may be much larger than the request."""
+    changed_size: int = 0
+    """The work on it if policies or webhooks changed it, in bytes of JSON: it may be much larger than the request."""
     grown_by: int = 0
     """The work on what other plugins have added to it."""
 
@@ -244,14 +246,15 @@ class Admission:
         first = await self._dynamic.mutate(attributes)
         if first.object is None:
             return Mutated(attributes.new, first.warnings, grown_by=grown_by)
-        changed, more = await self._admit(replace(attributes, new=first.object))
+        info = replace(attributes.info, size=max(attributes.info.size, first.size))
+        changed, more = await self._admit(replace(attributes, new=first.object, info=info))
         grown_by += more
         if not first.needs_second_round:
-            return Mutated(changed.new, first.warnings, by_users=True, grown_by=grown_by)
+            return Mutated(changed.new, first.warnings, first.size, grown_by)
         second = await self._dynamic.mutate_again(changed, first)
         new = changed.new if second.object is None else second.object
         warnings = (*first.warnings, *second.warnings)
-        return Mutated(new, warnings, by_users=True, grown_by=grown_by)
+        return Mutated(new, warnings, max(first.size, second.size), grown_by)
 
     async def _admit(self, attributes: AdmissionAttributes) -> tuple[AdmissionAttributes, int]:
         """The write after the built-in plugins, and the work on what they have added."""

@@ -150,17 +150,19 @@ class DynamicAdmission:
         try:
             policies = MutatingPolicies(context, reinvocation)
             if candidates.mutating_policies:
-                await policies.mutate(candidates.mutating_policies)
-            changed = policies.object
-            if changed is not None:
-                context = context.with_object(changed)
+                context = await policies.mutate(candidates.mutating_policies)
             webhooks = Webhooks(context, self._client, self._endpoints)
             if candidates.mutating_webhooks:
-                await webhooks.mutate(candidates.mutating_webhooks, reinvocation)
+                context = await webhooks.mutate(candidates.mutating_webhooks, reinvocation)
         except ApiError as error:
             raise _with_warnings(error, notes) from None
-        made = changed if webhooks.object is None else webhooks.object
-        return DynamicMutation(made, tuple(notes.warnings), reinvocation.is_needed, reinvocation)
+        return DynamicMutation(
+            policies.object if webhooks.object is None else webhooks.object,
+            context.size,
+            tuple(notes.warnings),
+            reinvocation.is_needed,
+            reinvocation,
+        )
 
     async def _validate(self, request: ReviewRequest, candidates: Candidates) -> tuple[str, ...]:
         notes = Notes()

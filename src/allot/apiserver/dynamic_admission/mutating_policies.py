@@ -30,8 +30,8 @@ from allot.apiserver.dynamic_admission.policy_context import PolicyContext
 from allot.apiserver.dynamic_admission.reinvocation import Reinvocation
 from allot.apiserver.dynamic_admission.review_request import (
     Document,
+    Replaced,
     ReviewedObject,
-    ReviewRequest,
     StrictError,
 )
 from allot.apiserver.object_limits import check_object_size
@@ -53,15 +53,15 @@ class MutatingPolicies:
         self.object: Any = None
         """The changed object; None if it did not change."""
 
-    async def mutate(self, policies: Sequence[BoundPolicy]) -> ReviewRequest:
-        """The request after all policies; raises `ApiError` if one of them cannot be applied."""
+    async def mutate(self, policies: Sequence[BoundPolicy]) -> PolicyContext:
+        """The context after all policies; raises `ApiError` if one of them cannot be applied."""
         for bound in policies:
             await self._apply(bound)
         if self._problems:
             _, reason = self._problems[0]
             messages = [message for message, _ in self._problems]
             raise self._context.request.refused(403, reason, messages[0], messages)
-        return self._context.request
+        return self._context
 
     async def _apply(self, bound: BoundPolicy) -> None:
         evaluations = self._context.evaluations_of(bound, self._configuration_failed)
@@ -167,7 +167,7 @@ class MutatingPolicies:
 
 def _patched(
     subject: ReviewedObject, document: Document, version: str, patch_type: str, value: Value
-) -> Any:
+) -> Replaced | None:
     """The object with what a mutation has evaluated to; None if a test says that there is nothing to change."""
     if patch_type == "ApplyConfiguration":
         type_ = subject.value_type(version)

@@ -15,7 +15,7 @@ from allot.apiserver.dynamic_admission.params import (
     PolicyConfigurationError,
 )
 from allot.apiserver.dynamic_admission.policies import BoundPolicy, PolicyBinding
-from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
+from allot.apiserver.dynamic_admission.review_request import Document, Replaced, ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE
@@ -69,7 +69,7 @@ class PolicyContext:
     ) -> None:
         """`size` is the work on the objects of the request, in bytes of JSON."""
         self.request = request
-        self._size = size
+        self.size = size
         self._namespace_labels = namespace_labels
         self.values = values
         self.params = params
@@ -80,25 +80,28 @@ class PolicyContext:
     async def convert(self, version: str) -> None:
         """Have the objects in a version: those that a webhook converts, and large ones, which are not made on the event loop."""
         for subject in (self.request.new, self.request.old):
-            if subject is not None:
-                await subject.convert(version, self._converter)
-                if self._size > LARGE:
-                    await self.in_thread(partial(subject.document, version))
+            if subject is None or subject.has_document(version):
+                continue
+            await subject.convert(version, self._converter)
+            if self.size > LARGE:
+                await self.in_thread(partial(subject.document, version))
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What `work` on the objects returns: in a thread if they are large."""
-        return await self.evaluations.workers.run(self._size, work)
+        return await self.evaluations.workers.run(self.size, work)
 
-    async def changed(self, new: Any, version: str) -> tuple[Any, PolicyContext]:
+    async def changed(self, replaced: Replaced, version: str) -> tuple[Any, PolicyContext]:
         """A changed object that may be in another version, and the same about it."""
         resource = self.request.resource
+        new, size = replaced
         if is_converted(resource) and isinstance(new, RawObject):
             new = await self._converter.in_version(resource, new, self.request.info.version)
-        context = self.with_object(new)
+            size = max(size, LARGE + 1)  # a webhook may have made it much larger
+        context = self._with_object(new, size)
         await context.convert(version)
         return new, context
 
-    def with_object(self, new: Any) -> PolicyContext:
+    def _with_object(self, new: Any, size: int) -> PolicyContext:
         """The same about a changed object, which may be much larger."""
         request = self.request.with_object(new)
         return PolicyContext(
@@ -109,7 +112,7 @@ class PolicyContext:
             self.evaluations,
             self.notes,
             self._converter,
-            max(self._size, LARGE + 1),
+            max(self.size, size),
         )
 
     def version_for(self, match: Match) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -20,6 +20,7 @@ from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.kind_schemas import value_type
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.object_limits import check_object_size
+from allot.apiserver.pacing import json_work
 from allot.apiserver.registry.conversion import Converter, is_converted
 from allot.apiserver.schemas.types import type_of
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -37,6 +38,14 @@ class StrictError(Exception):
     """A changed object has fields that its kind does not have."""
 
 
+class Replaced(NamedTuple):
+    """The object to write instead of another one."""
+
+    object: Any
+    size: int
+    """The work on it, in bytes of JSON."""
+
+
 class ReviewedObject(Protocol):
     """The object of a request."""
 
@@ -44,6 +53,9 @@ class ReviewedObject(Protocol):
 
     def document(self, version: str) -> Document:
         """The object in a version of its API group; if a webhook converts it, after `convert`."""
+
+    def has_document(self, version: str) -> bool:
+        """Whether `document` has been made in a version: it takes no time then."""
 
     async def convert(self, version: str, converter: Converter) -> None:
         """Have `document` in a version, if a webhook converts the object."""
@@ -53,7 +65,7 @@ class ReviewedObject(Protocol):
 
     def labels(self) -> Mapping[str, str]: ...
 
-    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Replaced:
         """The object to write instead, in this version if a webhook converts it.
 
         Raises `DecodeError`, `ApiError` if it is too large, or `StrictError` if `strict`.
@@ -77,6 +89,9 @@ class ObjectSubject:
         if found is None:
             found = self._documents[version] = self._document(self._object, version)
         return found
+
+    def has_document(self, version: str) -> bool:
+        return version in self._documents
 
     def _document(self, obj: Any, version: str) -> Document:
         gvk = self.kind(version)
@@ -102,7 +117,7 @@ class ObjectSubject:
             return custom_value_type(custom.kind.versions[version].schema)
         return _value_type(self.kind(version))
 
-    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Replaced:
         body = msgspec.json.encode(document)
         check_object_size(len(body))
         now = wall_clock()
@@ -111,11 +126,11 @@ class ObjectSubject:
         if custom is not None and custom.kind.has_webhook:
             codec = codec_for(custom.kind.resources[version])
         if not strict:
-            return codec.decode(body, version, now)
+            return Replaced(codec.decode(body, version, now), json_work(body))
         made, issues = codec.decode_strictly(body, version, now)
         if issues:
             raise StrictError(f"strict decoding error: {', '.join(issues)}")
-        return made
+        return Replaced(made, json_work(body))
 
 
 class DocumentSubject:
@@ -132,6 +147,9 @@ class DocumentSubject:
     def document(self, version: str) -> Document:
         return self._document
 
+    def has_document(self, version: str) -> bool:
+        return True
+
     def labels(self) -> Mapping[str, str]:
         return (self._document.get("metadata") or {}).get("labels") or {}
 
@@ -141,8 +159,8 @@ class DocumentSubject:
     def value_type(self, version: str) -> ValueType | None:
         return _value_type(self.kind(version))
 
-    def replaced(self, document: Document, version: str, *, strict: bool) -> Any:
-        return self._replaced(document)
+    def replaced(self, document: Document, version: str, *, strict: bool) -> Replaced:
+        return Replaced(self._replaced(document), json_work(msgspec.json.encode(document)))
 
 
 def _value_type(gvk: GroupVersionKind) -> ValueType | None:

@@ -24,7 +24,7 @@ from allot.apiserver.dynamic_admission.json_patching import JsonPatchError, appl
 from allot.apiserver.dynamic_admission.matching import webhook_match
 from allot.apiserver.dynamic_admission.policy_context import PolicyContext
 from allot.apiserver.dynamic_admission.reinvocation import Reinvocation
-from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
+from allot.apiserver.dynamic_admission.review_request import Document, Replaced, ReviewRequest
 from allot.apiserver.dynamic_admission.served_request import without_seat
 from allot.apiserver.dynamic_admission.webhook_client import WebhookCallError, WebhookClient
 from allot.apiserver.dynamic_admission.webhook_endpoints import WebhookEndpoints
@@ -126,8 +126,8 @@ class Webhooks:
 
     # --- mutating ---
 
-    async def mutate(self, hooks: Sequence[Webhook], reinvocation: Reinvocation) -> ReviewRequest:
-        """The request after all webhooks."""
+    async def mutate(self, hooks: Sequence[Webhook], reinvocation: Reinvocation) -> PolicyContext:
+        """The context after all webhooks."""
         for index, hook in enumerate(hooks):
             version = await self._version_for(hook)
             if version is None or not reinvocation.should_invoke(hook.key):
@@ -144,7 +144,7 @@ class Webhooks:
                 reinvocation.changed()
             if hook.is_reinvoked:
                 reinvocation.invoked(hook.key)
-        return self._context.request
+        return self._context
 
     async def _patched(self, hook: Webhook, version: str, verdict: Verdict) -> bool:
         """Whether the answer changes the object."""
@@ -168,7 +168,7 @@ class Webhooks:
             self._fail(hook, f'unsupported patch type "{verdict.patch_type}"')
         before = subject.document(version)
 
-        def patched() -> Any:
+        def patched() -> Replaced:
             return subject.replaced(apply_json_patch(before, operations), version, strict=False)
 
         size = await self._context.in_thread(lambda: len(msgspec.json.encode(before)))

@@ -140,7 +140,7 @@ class ObjectStore:
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
                 mutated = await self._admission.mutate(attributes)
                 proposed, mutation_warnings = mutated.object, mutated.warnings
-                size = work_after(mutated, size)
+                size = work_after(mutated, resource, size)
             worked = info if size == info.size else replace(info, size=size)
             if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
@@ -358,7 +358,7 @@ class ObjectStore:
             return new, warnings, size
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
         mutated = await self._admission.mutate(replace(attributes, new=proposed))
-        size = work_after(mutated, size)
+        size = work_after(mutated, resource, size)
         new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
         return new, [*mutated.warnings, *warnings], size
 

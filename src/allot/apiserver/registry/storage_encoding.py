@@ -6,9 +6,10 @@ from typing import Any
 
 from allot.api.base import replace
 from allot.apiserver.admission.chain import Mutated
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.managed_fields.field_manager import same_but_for_times
 from allot.apiserver.object_limits import check_object_size
-from allot.apiserver.pacing import LARGE, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.watch_cache.codec import Codec
 
 
@@ -32,7 +33,9 @@ def with_known_times(new: Any, old: Any, codec: Codec) -> Any:
     return unchanged if unchanged == old else new
 
 
-def work_after(mutated: Mutated, size: int) -> int:
-    """The size of the work on an object: on one that policies or webhooks changed, never on the event loop."""
-    size += mutated.grown_by
-    return max(size, LARGE + 1) if mutated.by_users else size
+def work_after(mutated: Mutated, resource: Resource, size: int) -> int:
+    """The work on an object after the plugins, if it was `size` before."""
+    size = max(size, mutated.changed_size) + mutated.grown_by
+    if resource.info.is_typed and mutated.changed_size * SLOW > LARGE:
+        return max(size, LARGE + 1)  # there may be new expressions to compile
+    return size

@@ -14,6 +14,7 @@ import pytest
 
 from allot.api.raw import RawObject
 from allot.apiserver import object_limits
+from allot.apiserver.admission.chain import Mutated
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.dynamic_admission import webhook_client
 from allot.apiserver.dynamic_admission.expressions import Evaluations
@@ -23,9 +24,10 @@ from allot.apiserver.dynamic_admission.review_request import ObjectSubject
 from allot.apiserver.dynamic_admission.webhook_client import TlsContexts
 from allot.apiserver.dynamic_admission.webhook_responses import read_review
 from allot.apiserver.dynamic_admission.webhooks import Webhook
-from allot.apiserver.pacing import Pacer, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Pacer, Workers
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.patches.json_patches import MAX_OPERATIONS, _Editor
+from allot.apiserver.registry.storage_encoding import work_after
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.testing.servers import LocalServer
@@ -228,8 +230,10 @@ def test_an_answer_with_too_many_values_is_refused() -> None:
         read_review(answer)
 
 
-def test_what_a_policy_changed_is_validated_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be far larger than the request."""
+def test_what_a_policy_made_large_is_validated_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However small the request was."""
     threads: dict[str, int] = {}
     prepare = ObjectStore._prepared
 
@@ -239,8 +243,9 @@ def test_what_a_policy_changed_is_validated_in_a_thread(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(ObjectStore, "_prepared", noticing)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
-    expression = '[JSONPatch{op: "add", path: "/data/b", value: "c"}]'
-    conditions = [{"name": "c", "expression": "object.metadata.name == 'changed'"}]
+    value = f"object.metadata.name == 'grown' ? '{'x' * LARGE}' : 'c'"
+    expression = f'[JSONPatch{{op: "add", path: "/data/b", value: {value}}}]'
+    conditions = [{"name": "c", "expression": "object.metadata.name != 'left-alone'"}]
     spec = {
         "matchConstraints": {"resourceRules": [{**rule, "resources": ["configmaps"]}]},
         "matchConditions": conditions,
@@ -255,10 +260,33 @@ def test_what_a_policy_changed_is_validated_in_a_thread(monkeypatch: pytest.Monk
             await server.post(f"{path}ies", {"metadata": {"name": "p"}, "spec": spec})
             bound = {"metadata": {"name": "p"}, "spec": {"policyName": "p"}}
             await server.post(f"{path}ybindings", bound)
-            for name in ("left-alone", "changed"):
+            for name in ("left-alone", "changed", "grown"):
                 made = {"metadata": {"name": name}, "data": {"a": "b"}}
                 await server.post("/api/v1/namespaces/default/configmaps", made)
 
     asyncio.run(run())
-    assert threads["left-alone"] == threading.get_ident()
-    assert threads["changed"] != threading.get_ident()
+    assert threads["left-alone"] == threads["changed"] == threading.get_ident()
+    assert threads["grown"] != threading.get_ident()
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "mutated", "is_large"),
+    [
+        pytest.param("", "configmaps", Mutated(None), False, id="unchanged"),
+        pytest.param("", "configmaps", Mutated(None, changed_size=LARGE - 1), False, id="changed"),
+        pytest.param("", "configmaps", Mutated(None, changed_size=LARGE + 1), True, id="large"),
+        pytest.param("", "configmaps", Mutated(None, grown_by=LARGE), True, id="by-plugins"),
+        pytest.param(
+            "resource.k8s.io", "resourceclaims", Mutated(None, changed_size=100), False, id="claim"
+        ),
+        pytest.param(
+            "resource.k8s.io",
+            "resourceclaims",
+            Mutated(None, changed_size=LARGE // SLOW + 1),
+            True,
+            id="claim-with-expressions",
+        ),
+    ],
+)
+def test_the_work_after_mutation(group: str, plural: str, mutated: Mutated, is_large: bool) -> None:
+    assert (work_after(mutated, resource_named(group, plural), 10) > LARGE) is is_large

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -20,14 +21,22 @@ from allot.apiserver.dynamic_admission.policies import ValidatingPolicy
 from allot.apiserver.dynamic_admission.review_request import ObjectSubject
 from allot.apiserver.dynamic_admission.validating_policies import evaluate
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import LARGE, Pacer
+from allot.apiserver.pacing import HUGE, LARGE, Pacer, Workers
 from allot.apiserver.watch_cache.codecs import RawCodec
 from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.cel.admission import compile_admission
 from allot.deadline import no_deadline
 from allot.testing.servers import LocalServer
 from tests.conformance.admission_bad_objects import path_of
-from tests.conformance.admission_cases import binding, config_map, policy, rule
+from tests.conformance.admission_cases import (
+    binding,
+    config_map,
+    json_patch,
+    mutating,
+    mutating_binding,
+    policy,
+    rule,
+)
 
 MAPS = "/api/v1/namespaces/{}/configmaps"
 
@@ -194,6 +203,47 @@ def test_the_documents_of_large_objects_are_made_in_a_thread(
             assert threads
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("policies", [1, 10])
+@pytest.mark.parametrize(
+    ("sent", "added", "documents"),
+    [
+        pytest.param(1, 1, 0, id="small"),
+        pytest.param(1, 2 * LARGE, 3, id="grown"),  # changed, in the second round, and validated
+        pytest.param(2 * LARGE, 1, 4, id="large"),
+    ],
+)
+def test_documents_are_made_in_a_thread_once_for_all_policies(
+    sent: int, added: int, documents: int, policies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hops: list[Any] = []
+    is_counted = ContextVar("is_counted", default=False)  # there are tasks in the background
+    plain = Workers.run
+
+    async def counted(self: Workers, size: int, work: Any) -> Any:
+        if LARGE < size < HUGE and is_counted.get():  # HUGE is an evaluation that took long
+            hops.append(getattr(work, "func", None))
+        return await plain(self, size, work)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            patch = f'[JSONPatch{{op: "add", path: "/data/b", value: "{"x" * added}"}}]'
+            await deploy(
+                server, mutating("default", json_patch(patch)), mutating_binding("default")
+            )
+            for name in map("p{}".format, range(policies)):
+                deployed = policy(name, "object.data.b != ''", cluster=True)
+                await deploy(server, deployed, binding(name))
+            await server.post(MAPS.format("default"), config_map("compiled", a="a"))
+            monkeypatch.setattr(Workers, "run", counted)
+            is_counted.set(True)
+            await server.post(MAPS.format("default"), config_map("m", a="x" * sent))
+
+    asyncio.run(run())
+    made = [work for work in hops if getattr(work, "__func__", None) is ObjectSubject.document]
+    assert len(made) == documents
+    assert bool(hops) is bool(documents)
 
 
 @pytest.mark.parametrize(("rules", "in_thread"), [(1, False), (500, True)])

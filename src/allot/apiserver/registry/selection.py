@@ -13,7 +13,6 @@ from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE
 from allot.apiserver.selectors import EVERY_KIND, FieldMatcher, FieldSelector
 from allot.apiserver.watch_cache.caches import key_prefix
-from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import RawCodec, storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
@@ -23,6 +22,7 @@ class Selection:
 
     __slots__ = (
         "_asked",
+        "_codec",
         "_fields",
         "_labels",
         "_name",
@@ -45,9 +45,13 @@ class Selection:
         self._labels = None if labels.is_everything else LabelMatcher(labels)
         self._fields = None if fields.is_everything else FieldMatcher(fields)
         self._name = fields.exact("metadata.name")
+        self._codec = storage_codec(resource)
         names = {requirement.field for requirement in fields.requirements}
-        self._asked = names.difference(EVERY_KIND)
-        """The fields of the kind that are asked for, beside those of all kinds."""
+        self._asked = {
+            name: resource.selectable_fields[name].split(".")
+            for name in names.difference(EVERY_KIND)
+        }
+        """The fields of the kind that are asked for, beside those of all kinds, with their paths."""
 
     @property
     def only_key(self) -> str | None:
@@ -63,9 +67,9 @@ class Selection:
             return False
         if self.is_everything:
             return True
-        codec = storage_codec(self.resource)
+        codec = self._codec
         if stored.decoding_work > LARGE and (not self._asked or isinstance(codec, RawCodec)):
-            return self._matches_parts(stored, codec)
+            return self._matches_parts(stored)
         obj = stored.object
         metadata = obj.metadata
         if self._labels is not None and not self._labels.matches(metadata.labels):
@@ -83,7 +87,7 @@ class Selection:
 
         return self._fields.matches(field)
 
-    def _matches_parts(self, stored: StoredObject, codec: Codec) -> bool:
+    def _matches_parts(self, stored: StoredObject) -> bool:
         """The same for a large object, most of which is skipped: to decode it whole takes ten times as long."""
         body = stored.entry.value
         metadata = _metadata.decode(body).metadata
@@ -92,10 +96,9 @@ class Selection:
         if self._fields is None:
             return True
         fields = {"metadata.name": metadata.name, "metadata.namespace": metadata.namespace}
-        for name in self._asked:
-            path = self.resource.selectable_fields[name]
-            found = RawObject({}).with_value(decode_path(body, path.split(".")), *path.split("."))
-            fields[name] = codec.field(found, path)
+        for name, path in self._asked.items():
+            found = RawObject({}).with_value(decode_path(body, path), *path)
+            fields[name] = self._codec.field(found, self.resource.selectable_fields[name])
         return self._fields.matches(fields.__getitem__)
 
 

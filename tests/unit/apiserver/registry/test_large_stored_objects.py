@@ -12,7 +12,7 @@ import pytest
 from allot.api.custom_resources import CustomResourceDefinition
 from allot.apiserver.http import subresources
 from allot.apiserver.pacing import LARGE
-from allot.apiserver.registry import custom_definitions, service_addresses
+from allot.apiserver.registry import custom_definitions, selection, service_addresses
 from allot.apiserver.registry.definition_status import TakenNames, with_status
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.watch_cache.caches import resource_named
@@ -75,6 +75,22 @@ def test_lists_with_selectors(
             listed = await server.ask("GET", MAPS, query=query)
             assert [item["metadata"]["name"] for item in listed.json["items"]] == ["a"]
             assert matches.are_elsewhere == {in_thread}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("text", [SMALL, HEAVY])
+@pytest.mark.parametrize("query", [{"labelSelector": "a=b"}, {"fieldSelector": "metadata.name!=z"}])
+def test_a_selection_looks_up_its_codec_once(
+    text: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookups = Noticed(selection, "storage_codec", monkeypatch)
+
+    async def run() -> None:
+        async with await restarted(MAPS, *(named(n, data={"k": text}) for n in "abc")) as server:
+            listed = await server.ask("GET", MAPS, query=query)
+            assert len(listed.json["items"]) == 3
+            assert len(lookups.threads) == 1
 
     asyncio.run(run())
 

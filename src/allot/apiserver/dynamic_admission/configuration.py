@@ -70,22 +70,24 @@ class _Kept:
         async for stored in pacer.each(self.follower.objects()):
             if stored.decoding_work > LARGE:
                 await workers.run(stored.decoding_work, partial(getattr, stored, "object"))
-            before, version = self._made.get(stored.key), _version_of(stored)
-            if before is None or before[0] != version:
+            if not self._is_made(stored):
                 size = json_work(stored.entry.value)
-                made = await workers.run(size, partial(self._make, stored.object.data))
-                self._made[stored.key] = version, made
+                self._made[stored.key] = await workers.run(size, partial(self._versioned, stored))
 
     def read(self) -> list[Any]:
         """All objects in the order of their names; the same ones as long as they do not change."""
-        known, self._made = self._made, {}
-        for stored in sorted(self.follower.objects(), key=_name_of):
-            before, version = known.get(stored.key), _version_of(stored)
-            if before is not None and before[0] == version:
-                self._made[stored.key] = before
-            else:
-                self._made[stored.key] = version, self._make(stored.object.data)
+        self._made = {
+            stored.key: self._made[stored.key] if self._is_made(stored) else self._versioned(stored)
+            for stored in sorted(self.follower.objects(), key=_name_of)
+        }
         return [made for _, made in self._made.values()]
+
+    def _is_made(self, stored: StoredObject) -> bool:
+        known = self._made.get(stored.key)
+        return known is not None and known[0] == _version_of(stored)
+
+    def _versioned(self, stored: StoredObject) -> tuple[Any, Any]:
+        return _version_of(stored), self._make(stored.object.data)
 
 
 def _version_of(stored: StoredObject) -> Any:
@@ -104,6 +106,10 @@ MAX_TRIES: Final = 3
 """So often a write looks for its candidates in short stretches while policies keep changing."""
 EXPECTED_CHANGES: Final = 64
 """After a write of a policy or webhook so many requests look for it themselves, and need not wait for the watch."""
+
+
+Writes = tuple[str, Resource, str]
+"""An operation on a resource or its subresource."""
 
 
 class Configuration:
@@ -132,7 +138,7 @@ class Configuration:
             "mutatingwebhookconfigurations": kept("mutatingwebhookconfigurations", _webhooks),
         }
         self._all = NO_CANDIDATES
-        self._candidates: dict[tuple[str, Resource, str], Candidates] = {}
+        self._candidates: dict[Writes, Candidates] = {}
 
     async def start(self) -> None:
         for kept in self._kinds.values():
@@ -144,23 +150,17 @@ class Configuration:
         """Find the candidates of such writes in short stretches. To be awaited before `candidates`, which else does all at once."""
         if self._is_stale or self._looks:
             await self._read_news()
-        key = (operation, resource, subresource)
+        writes = (operation, resource, subresource)
         for _ in range(MAX_TRIES):
-            if self._all is NO_CANDIDATES or key in self._candidates:
+            if self._all is NO_CANDIDATES or writes in self._candidates:
                 return
             everything, pacer = self._all, Pacer()
             found = [
-                tuple(
-                    [
-                        each
-                        async for each in pacer.each(registered)
-                        if _match_of(each).may_match(operation, resource, subresource)
-                    ]
-                )
+                tuple([each async for each in pacer.each(registered) if _may_match(each, writes)])
                 for registered in self._considered(resource)
             ]
             if everything is self._all:  # nothing has changed meanwhile
-                self._keep(key, Candidates(*found))
+                self._keep(writes, Candidates(*found))
 
     async def _read_news(self) -> None:
         async with self._preparing:
@@ -177,26 +177,21 @@ class Configuration:
             self._catch_up()
         if self._all is NO_CANDIDATES:
             return NO_CANDIDATES
-        key = (operation, resource, subresource)
-        found = self._candidates.get(key)
+        writes = (operation, resource, subresource)
+        found = self._candidates.get(writes)
         if found is None:
-            found = Candidates(
-                *(
-                    tuple(
-                        each
-                        for each in registered
-                        if _match_of(each).may_match(operation, resource, subresource)
-                    )
-                    for registered in self._considered(resource)
-                )
+            considered = self._considered(resource)
+            matching = (
+                tuple(each for each in some if _may_match(each, writes)) for some in considered
             )
-            self._keep(key, found)
+            found = Candidates(*matching)
+            self._keep(writes, found)
         return found
 
-    def _keep(self, key: tuple[str, Resource, str], found: Candidates) -> None:
+    def _keep(self, writes: Writes, found: Candidates) -> None:
         if len(self._candidates) >= MAX_KNOWN:
             self._candidates.clear()  # custom resources come and go
-        self._candidates[key] = found
+        self._candidates[writes] = found
 
     def _considered(self, resource: Resource) -> tuple[tuple[Any, ...], ...]:
         """Those that may be about some writes of a resource, as in `Candidates`."""
@@ -264,11 +259,10 @@ class ConfigurationWrites:
         return ADMITTED
 
 
-def _match_of(registered: BoundPolicy | Webhook) -> Match:
-    if isinstance(registered, Webhook):
-        return registered.match
-    match: Match = registered.policy.match
-    return match
+def _may_match(registered: BoundPolicy | Webhook, writes: Writes) -> bool:
+    source = registered if isinstance(registered, Webhook) else registered.policy
+    match: Match = source.match
+    return match.may_match(*writes)
 
 
 def _bound_name(document: Mapping[str, Any]) -> tuple[str, PolicyBinding]:

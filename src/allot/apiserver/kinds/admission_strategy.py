@@ -70,12 +70,16 @@ def review_rule_warnings(configuration: RawObject) -> Iterator[str]:
 
 
 def admission_strategy(
-    validate: Validate, generation: Generation = COUNTED, *, has_status: bool = False
+    validate: Validate,
+    generation: Generation = COUNTED,
+    *,
+    has_status: bool = False,
+    needs_resource_version: bool = False,
 ) -> Callable[[Kind], AdmissionStrategy]:
     rules = KindRules(
         generation=generation,
         status={} if has_status else None,
-        needs_resource_version=generation is WEBHOOKS,
+        needs_resource_version=needs_resource_version,
     )
     return partial(AdmissionStrategy, validate, rules)
 

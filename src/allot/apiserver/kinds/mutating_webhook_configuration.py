@@ -12,7 +12,7 @@ from allot.apiserver.printers.column import AGE, NAME, Table, number
 from allot.validation.webhook_configurations import validate_webhooks
 
 DEFINITION: Final = KindDefinition(
-    strategy=admission_strategy(validate_webhooks, WEBHOOKS),
+    strategy=admission_strategy(validate_webhooks, WEBHOOKS, needs_resource_version=True),
     defaults=partial(webhook_defaults, reinvocationPolicy="Never"),
     table=Table((NAME, number("Webhooks"), AGE), webhooks_row),
 )

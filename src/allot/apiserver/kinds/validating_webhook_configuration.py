@@ -11,7 +11,7 @@ from allot.apiserver.printers.column import AGE, NAME, Table, number
 from allot.validation.webhook_configurations import validate_webhooks
 
 DEFINITION: Final = KindDefinition(
-    strategy=admission_strategy(validate_webhooks, WEBHOOKS),
+    strategy=admission_strategy(validate_webhooks, WEBHOOKS, needs_resource_version=True),
     defaults=webhook_defaults,
     table=Table((NAME, number("Webhooks"), AGE), webhooks_row),
 )

@@ -140,7 +140,7 @@ async def in_parallel(work: Callable[[str], Awaitable[Any]], names: Iterable[str
 
 
 class BoundTimes:
-    """When pods were seen to be bound, from an open watch."""
+    """When pods were seen to be bound, from an open watch. Servers end watches that lag behind: it is opened again."""
 
     def __init__(self, client: Client) -> None:
         self.times: dict[str, float] = {}
@@ -167,14 +167,15 @@ class BoundTimes:
 
     async def _follow(self) -> None:
         scope = Scope(NAMESPACE, field_selector="spec.nodeName!=")
-        async with self._client.watch(PODS, scope, timeout_seconds=3000) as batches:
-            self._is_open.set()
-            async for batch in batches:
-                now = time.monotonic()
-                for event in batch:
-                    if event.object is not None:
-                        self.times.setdefault(event.object.key.name, now)
-                self._changed.set()
+        while True:
+            async with self._client.watch(PODS, scope, timeout_seconds=3000) as batches:
+                self._is_open.set()
+                async for batch in batches:
+                    now = time.monotonic()
+                    for event in batch:
+                        if event.object is not None:
+                            self.times.setdefault(event.object.key.name, now)
+                    self._changed.set()
 
 
 # --- objects ---

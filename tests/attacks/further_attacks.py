@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tests.attacks import device_bombs, extensions, products, request_floods, workloads
+from tests.attacks import (
+    device_bombs,
+    extensions,
+    hostile_webhooks,
+    products,
+    request_floods,
+    workloads,
+)
 from tests.attacks.attack import Attack
 
 Made = Callable[[], Attack]
@@ -75,6 +82,9 @@ EXTENSIONS: Final[dict[str, Made]] = {
         extensions.reading_documents(),
         seconds=25,
     ),
+    "many-versions": lambda: Attack(
+        "many-versions", extensions.many_versions(), extensions.reading_documents(), seconds=25
+    ),
     "validating-policies": lambda: Attack(
         "validating-policies",
         extensions.policies(),
@@ -89,11 +99,13 @@ EXTENSIONS: Final[dict[str, Made]] = {
     ),
     **{
         f"webhook-{reply.__name__.replace('_', '-')}": lambda reply=reply: Attack(  # type: ignore[misc]
-            f"webhook-{reply.__name__}", flood=extensions.hostile_webhooks(reply), seconds=12
+            f"webhook-{reply.__name__}", flood=hostile_webhooks.hostile_webhooks(reply), seconds=12
         )
-        for reply in extensions.REPLIES
+        for reply in hostile_webhooks.REPLIES
     },
-    "conversion": lambda: Attack("conversion", flood=extensions.hostile_conversion(), seconds=25),
+    "conversion": lambda: Attack(
+        "conversion", flood=hostile_webhooks.hostile_conversion(), seconds=25
+    ),
 }
 
 REQUESTS: Final[dict[str, Made]] = {
@@ -118,6 +130,7 @@ PRODUCTS: Final[dict[str, Made]] = {
     "products": lambda: Attack("products", flood=products.pods(), seconds=20),
     "subjects": lambda: Attack("subjects", flood=products.subjects(), seconds=20),
     "short-names": lambda: Attack("short-names", products.short_names(), seconds=15),
+    "params": lambda: Attack("params", flood=products.params(), seconds=30),
     "selected": lambda: Attack("selected", flood=products.selected(), seconds=25),
 }
 

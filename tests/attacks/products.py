@@ -6,6 +6,7 @@ import asyncio
 from itertools import count
 from typing import Any, Final
 
+from tests.attacks.extensions import policies, writing_maps
 from tests.attacks.floods import (
     CONFIG_MAPS,
     JSON,
@@ -17,7 +18,7 @@ from tests.attacks.floods import (
     repeated,
     together,
 )
-from tests.attacks.manifests import Manifest, collection, config_map
+from tests.attacks.manifests import Manifest, collection, collection_of, config_map
 
 NAMESPACE: Final = "products"
 HOME: Final = f"/api/v1/namespaces/{NAMESPACE}"
@@ -172,5 +173,28 @@ def selected(objects: int = 12, values: int = 60_000) -> Run:
                     await client.answer()
 
         await together(flood, (ask(), ask(), watch()))
+
+    return run
+
+
+def params(number: int = 2_000) -> Run:
+    """A policy that is evaluated with every one of very many objects, for each write of another one."""
+    (policy, binding), write = policies(1), writing_maps(10)
+    policy["spec"] |= {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [{"expression": "params.data.size() > object.data.size() || true"}],
+    }
+    chosen = {"selector": {"matchLabels": {"a": "b"}}, "parameterNotFoundAction": "Allow"}
+    binding["spec"]["paramRef"] = chosen
+
+    async def run(flood: Flood) -> None:
+        async with Socket(flood) as client:
+            for index in range(number):
+                made = config_map(f"param-{index}", {"k": "v"})
+                made["metadata"]["labels"] = {"a": "b"}
+                await client.ask("POST", CONFIG_MAPS, encoded(made))
+            for manifest in (policy, binding):
+                await client.ask("POST", collection_of(manifest), encoded(manifest))
+        await write(flood)
 
     return run

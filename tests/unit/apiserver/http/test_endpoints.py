@@ -239,7 +239,7 @@ def test_a_document_that_several_clients_ask_for_is_made_once(
     made = 0
     original = version_2.build
 
-    def counting(served: ServedResources) -> dict[str, Any]:
+    def counting(served: ServedResources) -> version_2.OpenApiDocument:
         nonlocal made
         made += 1
         return original(served)

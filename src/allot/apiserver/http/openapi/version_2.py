@@ -12,11 +12,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from allot.api.protobuf.wire import delimited, encode_tag, encode_varint
-from allot.apiserver.http.openapi.documents import INFO, build_document, encode_in_pieces, paths
+from allot.apiserver.http.openapi.documents import INFO, build_document, paths
 from allot.apiserver.registry.served import BY_DEFAULT, ServedResources
 
 Schema = dict[str, Any]
 
+SWAGGER: Final = "2.0"
 _ONLY_V3: Final = frozenset({"oneOf", "anyOf", "not", "nullable"})
 _SCHEMAS: Final = ("items", "additionalProperties")
 _METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
@@ -31,36 +32,54 @@ class OpenApiDocument(NamedTuple):
 
 
 def document(served: ServedResources = BY_DEFAULT) -> OpenApiDocument:
-    return served.derived("openapi v2", lambda: _document(served))
+    return served.derived("openapi v2", lambda: build(served))
 
 
-def _document(served: ServedResources) -> OpenApiDocument:
-    made = build(served)
-    body = encode_in_pieces(made)
-    return OpenApiDocument(body, to_protobuf(made), f'"{hashlib.sha512(body).hexdigest().upper()}"')
+class _Encoded(NamedTuple):
+    """A path or a definition."""
+
+    json: msgspec.Raw
+    protobuf: bytes
 
 
-def build(served: ServedResources = BY_DEFAULT) -> dict[str, Any]:
-    """The document as plain JSON values."""
-    definitions: dict[str, Schema] = {}
-    all_paths: dict[str, Any] = {}
+def build(served: ServedResources = BY_DEFAULT) -> OpenApiDocument:
+    """Path by path: as plain values all paths are millions of objects, which take long to free in one go."""
+    all_paths: dict[str, _Encoded] = {}
+    schemas: dict[str, Schema] = {}
     for group_version in paths(served).values():
         made = build_document(group_version, served)
         for name, schema in made["components"]["schemas"].items():
-            _merge(definitions, name, _schema(schema))
+            _merge(schemas, name, _schema(schema))
         for path, item in made["paths"].items():
-            all_paths[path] = {
-                key: _operation(value)
-                if key in _METHODS
-                else [_parameter(parameter) for parameter in value]
-                for key, value in item.items()
-            }
-    return {
-        "swagger": "2.0",
-        "info": INFO,
-        "paths": dict(sorted(all_paths.items())),
-        "definitions": dict(sorted(definitions.items())),
+            all_paths[path] = _encoded_path(path, item)
+    definitions = {name: _encoded_schema(name, schemas.pop(name)) for name in sorted(schemas)}
+    all_paths = dict(sorted(all_paths.items()))
+    body = msgspec.json.encode(
+        {
+            "swagger": SWAGGER,
+            "info": INFO,
+            "paths": {path: found.json for path, found in all_paths.items()},
+            "definitions": {name: found.json for name, found in definitions.items()},
+        }
+    )
+    message = _message(all_paths.values(), definitions.values())
+    return OpenApiDocument(body, message, f'"{hashlib.sha512(body).hexdigest().upper()}"')
+
+
+def _encoded_path(path: str, item: Mapping[str, Any]) -> _Encoded:
+    made = {
+        key: _operation(value)
+        if key in _METHODS
+        else [_parameter(parameter) for parameter in value]
+        for key, value in item.items()
     }
+    json = msgspec.Raw(msgspec.json.encode(made))
+    return _Encoded(json, delimited(2, _named(path, _path_message(made))))
+
+
+def _encoded_schema(name: str, schema: Schema) -> _Encoded:
+    json = msgspec.Raw(msgspec.json.encode(schema))
+    return _Encoded(json, delimited(1, _named(name, _schema_message(schema))))
 
 
 def _merge(definitions: dict[str, Schema], name: str, schema: Schema) -> None:
@@ -137,22 +156,15 @@ _OPERATION_METHODS: Final = {"get": 2, "put": 3, "post": 4, "delete": 5, "patch"
 _OPERATION_ID, _OPERATION_PARAMETERS, _OPERATION_EXTENSION = 5, 8, 13
 
 
-def to_protobuf(made: Mapping[str, Any]) -> bytes:
+def _message(all_paths: Iterable[_Encoded], definitions: Iterable[_Encoded]) -> bytes:
     """What clients in Go read from it: the definitions, and which query parameters operations take."""
-    info = _text(1, made["info"]["title"]) + _text(2, made["info"]["version"])
-    definitions = (
-        delimited(1, _named(name, _schema_message(schema)))
-        for name, schema in made["definitions"].items()
-    )
-    all_paths = (
-        delimited(2, _named(path, _path_message(item))) for path, item in made["paths"].items()
-    )
+    info = _text(1, INFO["title"]) + _text(2, INFO["version"])
     return b"".join(
         (
-            _text(_DOCUMENT_SWAGGER, made["swagger"]),
+            _text(_DOCUMENT_SWAGGER, SWAGGER),
             delimited(_DOCUMENT_INFO, info),
-            delimited(_DOCUMENT_PATHS, b"".join(all_paths)),
-            delimited(_DOCUMENT_DEFINITIONS, b"".join(definitions)),
+            delimited(_DOCUMENT_PATHS, b"".join(found.protobuf for found in all_paths)),
+            delimited(_DOCUMENT_DEFINITIONS, b"".join(found.protobuf for found in definitions)),
         )
     )
 

@@ -97,8 +97,6 @@ class NonResourceEndpoints:
             return await history.answer_history(request, self._revision_at)
         found = await self._found(parts, request)
         if found is None:
-            if not _is_below_a_version(self._served, parts):
-                return text_response(404, _NOT_FOUND)
             return self._no_such_path(parts)
         is_json = found.content_type.startswith("application/json") and bool(found.body)
         is_discovery = is_json and parts[:1] in (["api"], ["apis"])
@@ -107,9 +105,13 @@ class NonResourceEndpoints:
         return in_format(found, "json", pretty=is_json and request.flag("pretty"))
 
     def _no_such_path(self, parts: list[str]) -> Response:
-        if parts[:1] == ["apis"] and _has_only_custom_resources(self._served, parts):
-            return text_response(404, _NOT_FOUND)
-        raise api_errors.no_such_path()
+        """Below built-in APIs, in all versions, it is answered as an API answers."""
+        match parts:
+            case ["api" | "version", _, *_]:
+                raise api_errors.no_such_path()
+            case ["apis", group, _, *_] if _is_built_in(self._served, group):
+                raise api_errors.no_such_path()
+        return text_response(404, _NOT_FOUND)
 
     async def _found(self, parts: list[str], request: ApiRequest) -> Response | None:
         """What takes long to make, such as all documents, is made beside the event loop.
@@ -171,21 +173,12 @@ class NonResourceEndpoints:
         return replace(json_response(200, value), headers=((b"vary", b"Accept"),))
 
 
-def _is_below_a_version(served: ServedResources, parts: list[str]) -> bool:
-    """Whether the path is one of an API that we have; those are answered as an API answers."""
-    match parts:
-        case ["api", version, _, *_]:
-            group_version = GroupVersion("", version)
-        case ["apis", group, version, _, *_]:
-            group_version = GroupVersion(group, version)
-        case _:
-            return False
-    return bool(served.resources_in(group_version))
-
-
-def _has_only_custom_resources(served: ServedResources, parts: list[str]) -> bool:
-    found = served.resources_in(GroupVersion(parts[1], parts[2])) if len(parts) > 2 else []
-    return bool(found) and all(resource.custom is not None for resource in found)
+def _is_built_in(served: ServedResources, group: str) -> bool:
+    """Whether not all resources of a group are custom ones."""
+    versions = (GroupVersion(group, version) for version in served.versions_of(group))
+    return any(
+        resource.custom is None for version in versions for resource in served.resources_in(version)
+    )
 
 
 def _known(value: object) -> Response | None:

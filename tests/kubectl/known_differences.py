@@ -41,7 +41,7 @@ KNOWN: Final = (
     ),
     _known(
         r": wait .*--timeout=",
-        r'<log> reflector\.go\] "(Failed to watch|Warning: watch ended with error)".*',
+        r'<log> reflector\.go\] ("(Failed to watch|Warning: watch ended with error)"|\S+ watch of \S+ ended with: ).*',
         "when its time is over, kubectl logs at random that its watch ended; often over HTTP/1.1, hardly ever over HTTP/2",
     ),
 )
@@ -49,12 +49,19 @@ UNORDERED: Final = re.compile(
     r": (describe (secret|configmap)|(label|annotate) .*--list|set env .*--from=)"
 )
 """kubectl prints maps in any order."""
+_REASONS: Final = re.compile(r"(error: unable to drain node \S+ due to error: )\[(.*)\](.*)")
+"""kubectl 1.32 names reasons in any order."""
 
 
 def compared_lines(name: str, text: str) -> Iterator[str]:
     """The lines of an answer without those that are known to differ."""
+    text = _REASONS.sub(_in_order, text)
     ignored = [known.lines for known in KNOWN if known.invocations.search(name)]
     lines = text.splitlines()
     for line in sorted(filter(None, lines)) if UNORDERED.search(name) else lines:
         if not any(pattern.fullmatch(line) for pattern in ignored):
             yield line
+
+
+def _in_order(found: re.Match[str]) -> str:
+    return f"{found[1]}{sorted(re.split(', (?=cannot)', found[2]))}{found[3]}"

@@ -135,11 +135,19 @@ class Kubectl:
             },
         ) as process:
             try:
-                stdout, stderr = process.communicate(invocation.stdin.encode(), timeout=limit)
+                stdout, stderr = process.communicate(
+                    _as_yaml(invocation.stdin).encode(), timeout=limit
+                )
             except subprocess.TimeoutExpired:
                 process.terminate()
                 stdout, stderr = process.communicate()
             return Answer(process.returncode, stdout.decode(), stderr.decode())
+
+
+def _as_yaml(text: str) -> str:
+    """Older versions of kubectl take everything that begins with a brace for JSON."""
+    is_flow = text.startswith("{") and not text.startswith('{"')
+    return f"---\n{text}" if is_flow else text
 
 
 def normalised_answer(answer: Answer, kubeconfig: dict[str, Any]) -> Answer:

@@ -21,6 +21,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.kinds import Kind
+from allot.api.named_lists import with_named_lists
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
@@ -167,8 +168,10 @@ def lookup(gvk: GroupVersionKind) -> tuple[Kind, Version]:
 
 def decode_object(body: bytes, gvk: GroupVersionKind, now: datetime) -> Any:
     """The hub object in a request body, with the defaults of its version. May raise `DecodeError`."""
-    _, version = lookup(gvk)
+    kind, version = lookup(gvk)
     versioned = decode(body, version.cls, gvk.version)
+    if kind.hub is ResourceClaimTemplate:
+        versioned = with_named_lists(versioned, body)
     return version.to_hub(version.default(versioned, now))
 
 

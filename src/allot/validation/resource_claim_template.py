@@ -10,6 +10,7 @@ import msgspec
 from allot.api.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
 from allot.api.decoding import to_builtin
 from allot.api.meta import ObjectMeta
+from allot.api.named_lists import NamedList
 from allot.validation.context import Context
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
@@ -62,7 +63,7 @@ def validate_template_update(
 def _shown(spec: ResourceClaimTemplateSpec) -> dict[str, Any]:
     """Go's struct has the metadata embedded."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spec, enc_hook=to_builtin))
-    metadata: dict[str, Any] = plain.get("metadata", {})
+    metadata = {name: value for name, value in plain.get("metadata", {}).items() if value != []}
     return metadata | {"Spec": internal_value(plain.get("spec", {}), "ResourceClaimSpec")}
 
 
@@ -78,5 +79,6 @@ def _validate_claim_metadata(metadata: ObjectMeta, path: FieldPath) -> Iterator[
     yield from validate_annotations(metadata.annotations, path / "annotations")
     for field, shown in _NOT_FOR_TEMPLATES.items():
         value = getattr(metadata, field)
-        if value or (field == "deletion_grace_period_seconds" and value is not None):
+        is_zero = field == "deletion_grace_period_seconds" and value is not None
+        if value or is_zero or isinstance(value, NamedList):
             yield forbidden(path / shown, "cannot be set")

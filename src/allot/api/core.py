@@ -38,6 +38,14 @@ class ResourceRequirements(OpenObject, frozen=True):
     limits: dict[str, Quantity] = field(default_factory=dict)
 
 
+class PodLevelResources(OpenObject, frozen=True):
+    """What the containers of a pod need together. Claims cannot be named here: not even none of them."""
+
+    claims: tuple[ContainerClaim, ...] | None = None
+    requests: dict[str, Quantity] = field(default_factory=dict)
+    limits: dict[str, Quantity] = field(default_factory=dict)
+
+
 class Container(OpenObject, frozen=True):
     """A container, as far as DRA is concerned."""
 
@@ -51,7 +59,7 @@ class PodSpec(OpenObject, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    resources: ResourceRequirements | None = None
+    resources: PodLevelResources | None = None
 
 
 class PodResourceClaimStatus(ApiObject, frozen=True):

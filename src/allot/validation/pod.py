@@ -53,7 +53,7 @@ def validate_pod_spec(spec: PodSpec, spec_path: FieldPath = SPEC) -> Iterator[Fi
         for index, container in enumerate(containers):
             path = spec_path / field @ index / "resources" / "claims"
             yield from _validate_container_claims(container.resources.claims, names, unknown, path)
-    if spec.resources is not None and spec.resources.claims:
+    if spec.resources is not None and spec.resources.claims is not None:
         yield forbidden(
             spec_path / "resources" / "claims", "claims may not be set for Resources at pod-level"
         )

@@ -53,7 +53,7 @@ def validate_lasting_template(
 
 
 def _has_claims(spec: Part) -> bool:
-    if spec.get("resourceClaims") or part(spec, "resources").get("claims"):
+    if spec.get("resourceClaims") or part(spec, "resources").get("claims") is not None:
         return True
     containers = (each for field in ("containers", "initContainers") for each in parts(spec, field))
     return any(as_part(container.get("resources")).get("claims") for container in containers)

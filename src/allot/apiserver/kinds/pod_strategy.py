@@ -11,7 +11,7 @@ import msgspec
 
 from allot import features
 from allot.api.base import replace
-from allot.api.core import Container, Pod, PodParts, ResourceRequirements
+from allot.api.core import Container, Pod, PodLevelResources, PodParts
 from allot.api.decoding import from_value
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
@@ -141,7 +141,7 @@ def quality_of_service(pod: Pod) -> str:
     return "Burstable"
 
 
-def _quality_of_whole(resources: ResourceRequirements) -> str:
+def _quality_of_whole(resources: PodLevelResources) -> str:
     """Of a pod that has resources of its own."""
     if not any(
         amounts.get(name) for amounts in (resources.requests, resources.limits) for name in _COUNTED
@@ -213,7 +213,8 @@ def validate_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     errors += _validate_deadline_update(pod, old)
     if pod.get("spec") == old.get("spec"):
         return errors
-    if pod.get("spec", "resourceClaims") != old.get("spec", "resourceClaims"):
+    claims = (("spec", "resourceClaims"), ("spec", "resources", "claims"))
+    if any(pod.get(*path) != old.get(*path) for path in claims):
         errors += validate_pod_spec(pod.spec)
     expected = _with_allowed_changes(pod, old)
     if pod.get("spec") != expected:

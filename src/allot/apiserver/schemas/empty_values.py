@@ -29,6 +29,8 @@ _KEPT: Final[Mapping[str, frozenset[str]]] = {
     f"{_CORE}.PodSpec": frozenset({"overhead"}),
 }  # fmt: skip
 """Fields that are refused if they are set, also to an empty list. What is in them stays as it is."""
+_KEPT_INSIDE: Final = {f"{_CORE}.PodSpec": ("resources", "claims")}
+"""The same for fields of one field, whose type is that of others, too."""
 
 
 def without_empty_values(
@@ -89,6 +91,11 @@ def _cleaned(schema: Type, data: Mapping[str, Any]) -> dict[str, Any]:
             kept[name] = _cleaned_value(field, value)
         else:
             kept[name] = value
+    if schema.name in _KEPT_INSIDE:
+        outer, inner = _KEPT_INSIDE[schema.name]
+        found = data.get(outer)
+        if isinstance(found, dict) and found.get(inner) == []:
+            kept[outer] = kept[outer] | {inner: []}
     return kept
 
 

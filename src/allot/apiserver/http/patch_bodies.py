@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.apiserver.api_errors import ApiError, Details, bad_request
+from allot.apiserver.api_errors import ApiError, Details
 from allot.apiserver.http.negotiation import (
     PATCH_FORMATS,
     BodyError,
@@ -16,6 +16,7 @@ from allot.apiserver.http.requests import (
     ApiRequest,
 )
 from allot.apiserver.http.routes import Target
+from allot.apiserver.http.type_checks import no_object
 from allot.apiserver.managed_fields.validation import go_text
 from allot.apiserver.registry.patches import (
     PatchError,
@@ -94,5 +95,5 @@ class Patch:
             details = Details() if error.code == UNFIT and error.reason else None
             raise ApiError(error.code, error.reason, message, details) from None
         if not isinstance(patched, dict):
-            raise bad_request("the patched document is not an object")
+            raise no_object(msgspec.json.encode(patched))
         return msgspec.json.encode(patched)

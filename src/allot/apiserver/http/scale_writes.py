@@ -21,7 +21,7 @@ from allot.apiserver.http.patch_bodies import UNFIT
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import Configuration, merged_document
-from allot.apiserver.http.type_checks import check_type, type_decoder
+from allot.apiserver.http.type_checks import check_type, no_object, type_decoder
 from allot.apiserver.kinds.scale import scale_of
 from allot.apiserver.managed_fields.field_manager import FieldManager, UpdatedDocument
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
@@ -88,7 +88,7 @@ class ScaleWrites(NamedTuple):
             details = Details() if error.code == UNFIT and error.reason else None
             raise ApiError(error.code, error.reason, error.short_message, details) from None
         if not isinstance(patched, dict):
-            raise bad_request("the patched document is not an object")
+            raise no_object(msgspec.json.encode(patched))
         return self._read_patched(patched)
 
     def _shown_patch(self) -> bytes:

@@ -42,7 +42,7 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
     try:
         found = type_decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = syntax_problem(body) or _type_problem(body) or str(error)
+        problem = syntax_problem(body) or type_problem(body) or str(error)
         raise bad_request(
             f"the object provided is unrecognized (must be of type {expected.kind}): "
             f"couldn't get version/kind; json parse error: {problem} ({shown_body(body)})"
@@ -55,7 +55,7 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
     check_kind(found.api_version, found.kind, expected)
 
 
-def _type_problem(body: bytes) -> str:
+def type_problem(body: bytes) -> str:
     """Why no kind and apiVersion can be read from JSON; empty if that is not the problem."""
     try:
         document = msgspec.json.decode(body)
@@ -68,6 +68,13 @@ def _type_problem(body: bytes) -> str:
             found = kind_of(document[name])
             return f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
     return ""
+
+
+def no_object(patched: bytes) -> api_errors.ApiError:
+    """A patch makes something else of an object, such as a list."""
+    return api_errors.bad_patch(
+        patched, f"couldn't get version/kind; json parse error: {type_problem(patched)}"
+    )
 
 
 def check_custom_kind(body: bytes, expected: GroupVersionKind) -> None:
@@ -157,7 +164,11 @@ def checked_patched(body: bytes, expected: GroupVersionKind, *, is_strategic: bo
     try:
         check_type(body, expected)
     except ApiError as error:
-        found = None if error.code != BAD_REQUEST else _changed_type(body, expected)
+        if error.code != BAD_REQUEST:
+            raise
+        if not is_strategic and type_problem(body):
+            raise no_object(body) from None
+        found = _changed_type(body, expected)
         if found is None:
             raise
         if not is_strategic:

@@ -179,6 +179,8 @@ class _Editor:
         path, value = operation.path, operation.value
         _check_depth(path, value)
         if not path:
+            if not isinstance(value, dict | list):
+                raise _UnfitError("the document must be an object or a list")
             self.root = value
             return
         parent = self._owned(path[:-1])

@@ -35,6 +35,7 @@ from tests.conformance.wire_steps import (
 
 Document = dict[str, Any]
 DELETED = "$deleteFromPrimitiveList/finalizers"
+RETAIN = "$retainKeys"
 ORDER = "$setElementOrder"
 LABELS = {"a": "b", "c": "d"}
 
@@ -234,6 +235,56 @@ def beyond_the_standard() -> Iterator[Step]:
         yield Step("PATCH", f"{CONFIG_MAPS}/pm?dryRun=All", patch, JSON_PATCH)
 
 
+def whole_documents() -> Iterator[Step]:
+    """JSON patches that replace the document."""
+    good = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pm"}}
+    root = {"op": "replace", "path": ""}
+    values = each(
+        None, [], "x", "", 5, 0, 1.5, True, False, [1], [{}], {}, {"apiVersion": "v1"}, {"apiVersion": 5}, {"apiVersion": "v1", "kind": []},
+        ["x", None, 1],
+    )  # fmt: skip
+    for value in values:
+        for path in (f"{CONFIG_MAPS}/pm", f"{CLAIMS}/pc", f"{NODES}/pn/status"):
+            yield Step("PATCH", f"{path}?dryRun=All", [root | {"value": value}], JSON_PATCH)
+    for patch in each(
+        [root | {"value": None}, {"op": "add", "path": "/a", "value": 1}], [root | {"value": []}, {"op": "add", "path": "/0", "value": 1}],
+        [root | {"value": "x"}, root | {"value": good}], [root | {"value": []}, root | {"value": good}],
+        [root | {"value": None}, {"op": "test", "path": "", "value": None}], [root | {"value": []}, {"op": "test", "path": "", "value": []}],
+        [root | {"value": []}, {"op": "add", "path": "/a", "value": 1}], [{"op": "add", "path": "", "value": []}],
+    ):  # fmt: skip
+        yield Step("PATCH", f"{CONFIG_MAPS}/pm?dryRun=All", patch, JSON_PATCH)
+
+
+def absent_retained() -> Iterator[Step]:
+    """`$retainKeys` in objects that the live object does not have."""
+    for strict in ("", "&fieldValidation=Strict", "&fieldValidation=Ignore"):
+        for template in each(
+            {"affinity": {RETAIN: ["nodeAffinity"], "nodeAffinity": {}}}, {"affinity": {RETAIN: ["nodeAffinity"]}}, {"affinity": {RETAIN: "x"}},
+            {"affinity": {RETAIN: ["nodeAffinity"], "podAffinity": {}}}, {"dnsConfig": {RETAIN: ["searches"], "options": []}},
+            {"dnsConfig": {RETAIN: None}}, {"dnsConfig": {RETAIN: [5]}},
+            {"securityContext": {RETAIN: ["runAsUser"], "runAsUser": 5}}, {"securityContext": {RETAIN: ["runAsUser"], "runAsGroup": 5}},
+            {"affinity": {"nodeAffinity": {RETAIN: ["x"]}}}, {"affinity": {"nodeAffinity": {"$patch": "replace"}}},
+            {"affinity": {"nodeAffinity": {"$patch": "delete"}, "podAffinity": {}}}, {"foo": {RETAIN: ["x"]}}, {"nodeSelector": {RETAIN: ["x"], "x": "y"}},
+            {"initContainers": [{"name": "i", "image": "i", RETAIN: ["name"]}]},
+            {"initContainers": [{"name": "i", "image": "i", "securityContext": {RETAIN: ["x"]}}]},
+            {"containers": [{"name": "c", "securityContext": {RETAIN: ["runAsUser"], "runAsUser": 5}}]},
+            {"containers": [{"name": "n", "image": "i", RETAIN: ["name"]}]}, {"containers": [{"name": "c", RETAIN: ["name", "image"]}]},
+            {"containers": [{"name": "n", "image": "i", "securityContext": {RETAIN: ["x"]}}]},
+            {"dnsConfig": {RETAIN: ["options"], "$setElementOrder/options": [], "options": []}},
+            {"dnsConfig": {"$setElementOrder/options": [], "options": []}}, {"dnsConfig": {DELETED: ["x"], "searches": ["x"]}},
+            {"dnsConfig": {"$deleteFromPrimitiveList/searches": ["x"], "searches": ["x"]}}, {"dnsConfig": {"$foo": 1}},
+            {"dnsConfig": {f"{ORDER}/searches": ["x"], "searches": ["x"]}}, {"dnsConfig": {"options": [{"name": "x", RETAIN: ["y"]}]}},
+        ):  # fmt: skip
+            path = f"{DEPLOYMENTS}/pd?dryRun=All{strict}"
+            yield Step("PATCH", path, _template(template), STRATEGIC)
+    for path, patch in (
+        (f"{SERVICES}/ps", {"spec": {"sessionAffinityConfig": {RETAIN: ["x"]}}}), (f"{NODES}/pn", {"spec": {"configSource": {RETAIN: ["x"]}}}),
+        (f"{CLAIMS}/pc", {"metadata": {"annotations": {RETAIN: ["x"], "x": "y"}}}),
+        (f"{CONFIG_MAPS}/pm", {"data": {RETAIN: ["x"], "x": "y"}}), (f"{CONFIG_MAPS}/pm", {"metadata": {"annotations": {RETAIN: ["x"]}}}),
+    ):  # fmt: skip
+        yield Step("PATCH", f"{path}?dryRun=All", patch, STRATEGIC)
+
+
 def applied() -> Iterator[Step]:
     query = "?dryRun=All&fieldManager=m&force=true"
     for body in each(
@@ -260,7 +311,9 @@ def applied() -> Iterator[Step]:
 
 
 def all_steps() -> list[Step]:
-    parts = (objects, deployments, without_before, others, operations, beyond_the_standard, applied)
+    parts = (
+        objects, deployments, without_before, others, operations, beyond_the_standard, applied, whole_documents, absent_retained,
+    )  # fmt: skip
     return [step for part in parts for step in part()]
 
 

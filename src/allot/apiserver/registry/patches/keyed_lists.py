@@ -137,9 +137,9 @@ def without_directives(value: Any) -> Any:
             if not is_directive(name)
         }
     if isinstance(value, list):
-        return [without_directives(item) for item in value if not _is_only_directive(item)]
+        return [without_directives(item) for item in value if not is_only_directive(item)]
     return value
 
 
-def _is_only_directive(item: Any) -> bool:
+def is_only_directive(item: Any) -> bool:
     return isinstance(item, dict) and item.get(DIRECTIVE) in ("delete", "replace")

@@ -32,6 +32,7 @@ from allot.apiserver.registry.patches.keyed_lists import (
     ListRule,
     in_order,
     is_directive,
+    is_only_directive,
     merged_items,
     merged_scalars,
     without_directives,
@@ -73,7 +74,12 @@ def strategic_merge_patch(document: Any, patch: bytes, schema: Type) -> Any:
 
 
 def merged_object(target: Any, changes: dict[str, Any], field_of: FieldOf) -> Any:
-    """An object with changes; the very same `target` if they change nothing that was kept as bytes."""
+    """An object with changes; the very same `target` if they change nothing that was kept as bytes.
+
+    Without a target they are the object: what looks like a directive in them is a field like any other.
+    """
+    if target is None:
+        return _Object({}, field_of).set(changes)
     before = plain(target)
     after = _Object(before if isinstance(before, dict) else {}, field_of).merged(changes)
     return target if before is not target and is_same(before, after) else after
@@ -90,6 +96,10 @@ class _Object:
     def merged(self, changes: dict[str, Any]) -> dict[str, Any]:
         if "$" in "".join(changes):
             return self._directed(changes)
+        return self.set(changes)
+
+    def set(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """The same for changes without directives."""
         for name, value in changes.items():
             self._merge(name, value)
         return self._fields
@@ -146,8 +156,8 @@ class _Object:
         if isinstance(value, dict):
             if name not in self._fields and DIRECTIVE in value:
                 return  # as in Kubernetes, whatever the directive says
-            if field is not None and field.patch_strategy == "replace":
-                target = None
+            if name in self._fields and field is not None and field.patch_strategy == "replace":
+                target = {}
             self._fields[name] = merged_object(target, value, _fields_inside(field))
         elif isinstance(value, list):
             self._fields[name] = _merged_list(target, value, field)
@@ -220,7 +230,8 @@ def _merged_list(target: Any, changes: list[Any], field: Field | None) -> Any:
     if target is None:  # as in Kubernetes, a new list is taken as it is, also with a key twice
         return [
             merged_object(None, item, inside) if isinstance(item, dict) else item
-            for item in without_directives(changes)
+            for item in changes
+            if not is_only_directive(item)
         ]
     return merged_items(
         live, changes, rule, lambda item, change: merged_object(item, change, inside)

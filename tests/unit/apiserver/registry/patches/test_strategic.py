@@ -130,7 +130,7 @@ def test_keyed_lists(live: str, patch: list[Any], result: str) -> None:
     assert names(spec({"containers": containers(*live)}, {"containers": patch})) == result
 
 
-def test_directives_never_stay() -> None:
+def test_directives_do_not_stay() -> None:
     patch = {
         "containers": [
             {"name": "a", "$setElementOrder/env": [{"name": "X"}], "env": [{"name": "X"}]},
@@ -139,13 +139,29 @@ def test_directives_never_stay() -> None:
         "$retainKeys": ["containers", "tolerations"],
     }  # fmt: skip
 
-    result = spec({"nodeName": "n"}, patch)
+    result = spec({"nodeName": "n", "containers": containers("a")}, patch)
 
     assert "$" not in json.dumps(result)
     assert result == {
         "containers": [{"name": "a", "env": [{"name": "X"}]}],
         "tolerations": [{"key": "k"}],
     }
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param({"affinity": {"$retainKeys": ["nodeAffinity"], "podAffinity": {}}}, id="object"),
+        pytest.param({"affinity": {"$retainKeys": 5}}, id="no-directive"),
+        pytest.param({"containers": [{"name": "b", "$retainKeys": ["name"]}]}, id="item"),
+        pytest.param({"initContainers": [{"name": "b", "$setElementOrder/env": []}]}, id="list"),
+    ],
+)  # fmt: skip
+def test_new_objects_have_no_directives(patch: dict[str, Any]) -> None:
+    """They are fields that nobody knows."""
+    result = spec({"containers": []}, patch)
+
+    assert result == {"containers": []} | patch
 
 
 @pytest.mark.parametrize(

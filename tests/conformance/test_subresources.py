@@ -17,6 +17,7 @@ from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
 from tests.conformance import (
+    csi_node_steps,
     empty_value_steps,
     event_steps,
     job_steps,
@@ -45,6 +46,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(put_create_steps.all_steps, "put-creates", id="put-creates"),
         pytest.param(event_steps.all_steps, "events", id="events"),
         pytest.param(job_steps.all_steps, "jobs", id="jobs"),
+        pytest.param(csi_node_steps.all_steps, "csi-nodes", id="csi-nodes"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

@@ -19,6 +19,7 @@ from allot.testing.servers import LocalServer
 from tests.conformance import (
     csi_node_steps,
     empty_value_steps,
+    endpoint_slice_steps,
     event_steps,
     job_steps,
     patch_steps,
@@ -47,6 +48,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param(event_steps.all_steps, "events", id="events"),
         pytest.param(job_steps.all_steps, "jobs", id="jobs"),
         pytest.param(csi_node_steps.all_steps, "csi-nodes", id="csi-nodes"),
+        pytest.param(endpoint_slice_steps.all_steps, "endpoint-slices", id="endpoint-slices"),
     ],
 )
 def test_answers_are_those_of_the_real_server(

@@ -14,6 +14,7 @@ NOT_AN_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8:
 has_leading_zeros: Final = re.compile(r"(?:^|[./])0\d").search
 _without_leading_zeros: Final = re.compile(r"(^|[./])0+(?=\d)")
 
+Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
@@ -27,7 +28,7 @@ def parse_network(text: str) -> Network | None:
         return None
 
 
-def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+def parse_address(text: str) -> Address | None:
     try:
         return None if "%" in text else ip_address(_plain(text))
     except ValueError:
@@ -62,6 +63,15 @@ def validate_cidr(text: str, path: FieldPath) -> Iterator[FieldError]:
 
 def address_name_problems(text: str) -> list[str]:
     """The name of an IPAddress."""
+    problems = standard_address_problems(text)
+    if problems:
+        return problems
+    address = parse_address(text)
+    return [] if str(address) == text else [f'must be in canonical form ("{address}")']
+
+
+def standard_address_problems(text: str) -> list[str]:
+    """An address that all programs read as the same one."""
     address = parse_address(text)
     if address is None:
         return [NOT_AN_ADDRESS]
@@ -69,4 +79,23 @@ def address_name_problems(text: str) -> list[str]:
         return ["must not have leading 0s"]
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return ["must not be an IPv4-mapped IPv6 address"]
-    return [] if str(address) == text else [f'must be in canonical form ("{address}")']
+    return []
+
+
+_LINK_LOCAL_MULTICAST: Final = (ip_network("224.0.0.0/24"), ip_network("ff02::/16"))
+
+
+def special_range_problems(address: Address) -> list[str]:
+    """Why an address cannot be reached from other hosts."""
+    found = []
+    if address.is_loopback:
+        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if any(
+        address in network
+        for network in _LINK_LOCAL_MULTICAST
+        if network.version == address.version
+    ):
+        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return found

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv6Address, ip_network
+from ipaddress import IPv6Address
 from typing import Any, Final
 
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldError, FieldPath, duplicate, invalid, not_supported
-from allot.validation.ip_addresses import NOT_AN_ADDRESS, address_name_problems, parse_address
+from allot.validation.ip_addresses import (
+    NOT_AN_ADDRESS,
+    address_name_problems,
+    parse_address,
+    special_range_problems,
+)
 from allot.validation.lists import repeated
 
 SPEC: Final = FieldPath("spec")
@@ -16,7 +21,6 @@ HEADLESS: Final = "None"
 WITHOUT_ADDRESS: Final = "ExternalName"
 _FAMILIES: Final = ("IPv4", "IPv6")
 _FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
-_MULTICAST: Final = (ip_network("224.0.0.0/24"), ip_network("ff02::/16"))
 
 
 def validate_addresses(spec: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -84,16 +88,8 @@ def _special_problems(text: str) -> list[str]:
     address = parse_address(text)
     if address is None:
         return []
-    found = []
-    if address.is_unspecified:
-        found.append("may not be unspecified (0.0.0.0 or ::)")
-    if address.is_loopback:
-        found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    if address.is_link_local:
-        found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if any(address in network for network in _MULTICAST if network.version == address.version):
-        found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return found
+    unspecified = ["may not be unspecified (0.0.0.0 or ::)"] if address.is_unspecified else []
+    return unspecified + special_range_problems(address)
 
 
 def validate_service_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""Services and EndpointSlices."""
+"""Services."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 SERVICE_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
 AFFINITIES: Final = ("ClientIP", "None")
 MAX_AFFINITY_SECONDS: Final = 86_400
-ADDRESS_TYPES: Final = ("IPv4", "IPv6", "FQDN")
 
 
 def _shown_port(protocol: str, number: int) -> dict[str, Any]:
@@ -108,11 +107,3 @@ def validate_affinity(spec: Mapping[str, Any]) -> Iterator[FieldError]:
         path = SPEC / "sessionAffinityConfig" / "clientIP" / "timeoutSeconds"
         rule = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
         yield invalid(path, seconds, rule)
-
-
-def validate_endpoint_slice(endpoint_slice: RawObject) -> Iterator[FieldError]:
-    type_ = endpoint_slice.get("addressType", default="")
-    if not type_:
-        yield required(FieldPath("addressType"))
-    elif type_ not in ADDRESS_TYPES:
-        yield not_supported(FieldPath("addressType"), type_, ADDRESS_TYPES)

@@ -37,6 +37,8 @@ _GO_NAMES: Final = {
     "DeploymentStrategy.type": "v1.DeploymentStrategyType",
     "StatefulSetUpdateStrategy.type": "v1.StatefulSetUpdateStrategyType",
     "ContainerPort.protocol": "v1.Protocol",
+    "EndpointPort.protocol": "v1.Protocol",
+    "EndpointSlice.addressType": "v1.AddressType",
     "LabelSelectorRequirement.operator": "v1.LabelSelectorOperator",
     "NodeSelectorRequirement.operator": "v1.NodeSelectorOperator",
     "ObjectMeta.uid": "types.UID",

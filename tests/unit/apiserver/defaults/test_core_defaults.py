@@ -470,7 +470,7 @@ def test_tolerations(toleration: Data, added: int) -> None:
         pytest.param(
             "discovery.k8s.io/v1/EndpointSlice",
             {"ports": [{"port": 80}]},
-            {"ports": [{"port": 80, "name": "", "protocol": "TCP"}], "endpoints": []},
+            {"ports": [{"port": 80, "name": "", "protocol": "TCP"}]},
             id="endpoint-slice",
         ),
         pytest.param("coordination.k8s.io/v1/Lease", {"spec": {}}, {"spec": {}}, id="lease"),

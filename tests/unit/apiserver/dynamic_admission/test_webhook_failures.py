@@ -300,7 +300,7 @@ def test_a_service_is_found_by_its_endpoint_slices() -> None:
                         "name": "hook-1",
                         "labels": {"kubernetes.io/service-name": "hook"},
                     },
-                    "addressType": "IPv4",
+                    "addressType": "FQDN",  # of which an address of this host may be one
                     "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
                     "ports": [{"port": port, "protocol": "TCP"}],
                 },

@@ -68,6 +68,58 @@ def labels() -> Iterator[Step]:
     yield Step("POST", f"{JOBS}?dryRun=All", job(manual_spec, LABELS, name="x" * 64))
 
 
+def mistakes() -> Iterator[Step]:
+    """Mistakes of the selector together with others."""
+    bad_key = {"matchLabels": {"a!": "b"}}
+    selecting: tuple[Document, ...] = (
+        {}, {"selector": MATCHED}, {"selector": bad_key}, {"selector": {"matchExpressions": [{"key": "a!", "operator": "X"}]}},
+        {"manualSelector": True}, {"manualSelector": True, "selector": MATCHED}, {"manualSelector": True, "selector": bad_key},
+        {"manualSelector": True, "selector": {}},
+    )  # fmt: skip
+    negative = dict.fromkeys(
+        ("ttlSecondsAfterFinished", "backoffLimit", "completions", "parallelism", "activeDeadlineSeconds"), -1
+    )  # fmt: skip
+    for selector in selecting:
+        for spec in each(
+            {"parallelism": -1}, {"parallelism": -1, "completions": -1}, negative, {"completionMode": "Indexed", "parallelism": -1},
+            {"backoffLimitPerIndex": 1}, {"template": {"spec": {"containers": []}}}, {"template": None}, {"template": {}},
+            {"template": {"metadata": {"labels": {"a!": "b"}}, "spec": {"containers": []}}, "backoffLimit": -1},
+            {"template": {"metadata": {"labels": {"job-name": "x"}}, "spec": POD}, "parallelism": -1},
+            {"template": {"metadata": {"labels": {UID: "x", "a!": "b"}, "annotations": {"b!": "c"}}, "spec": POD}, "parallelism": -1},
+        ):  # fmt: skip
+            yield Step("POST", f"{JOBS}?dryRun=All", job(selector | spec))
+            yield Step(
+                "POST", f"{JOBS}?dryRun=All", job(selector | spec, labels={"c!": "d"}, name="j")
+            )
+        yield Step("POST", f"{JOBS}?dryRun=All", job(selector | {"parallelism": -1}, name="J_"))
+    yield Step("POST", f"{JOBS}?dryRun=All", {"metadata": {"name": "j"}})
+
+
+def execution() -> Iterator[Step]:
+    """How many pods run, and who manages the job."""
+    indexed = {"completionMode": "Indexed", "completions": 5}
+    many = {"completionMode": "Indexed", "completions": 200000, "backoffLimitPerIndex": 1}
+    for spec in each(
+        *({"completionMode": mode} for mode in ("", "Foo", "NonIndexed", "Indexed")),
+        *({"podReplacementPolicy": policy} for policy in ("", "X", "Failed", "TerminatingOrFailed")),
+        *({"managedBy": manager} for manager in (
+            "", "a", "kubernetes.io/job-controller", "a.b/c d", "A_/c", "a.b/", "/a", "a/" + "x" * 61, "a/" + "x" * 62, "A_/" + "x" * 70)),
+        {"podReplacementPolicy": "TerminatingOrFailed", "podFailurePolicy": {"rules": []}},
+        {"backoffLimitPerIndex": -1}, {"maxFailedIndexes": -1}, {"maxFailedIndexes": 1}, {"completionMode": "Indexed", "parallelism": 2},
+        indexed | {"backoffLimitPerIndex": -1}, indexed | {"maxFailedIndexes": 1}, indexed | {"parallelism": 100000},
+        indexed | {"parallelism": 100001}, *(indexed | {"backoffLimitPerIndex": 1, "maxFailedIndexes": count} for count in (-1, 5, 6)),
+        indexed | {"backoffLimitPerIndex": 1, "maxFailedIndexes": 200000, "parallelism": 200000},
+        many, many | {"parallelism": 20000}, many | {"parallelism": 20000, "maxFailedIndexes": 200000},
+        many | {"parallelism": 10000, "maxFailedIndexes": 10000}, many | {"parallelism": 200000, "maxFailedIndexes": 300000},
+        {"completionMode": "Foo", "backoffLimitPerIndex": -1, "managedBy": "a", "podReplacementPolicy": "X", "maxFailedIndexes": -1},
+        {"completionMode": "Indexed", "parallelism": -1, "backoffLimitPerIndex": -1, "maxFailedIndexes": -1, "managedBy": "a",
+            "podReplacementPolicy": "X", "activeDeadlineSeconds": -1, "ttlSecondsAfterFinished": -1, "backoffLimit": -1},
+    ):  # fmt: skip
+        yield Step("POST", f"{JOBS}?dryRun=All", job(spec))
+        cron_job = {"schedule": "* * * * *", "jobTemplate": {"spec": job(spec)["spec"]}}
+        yield Step("POST", f"{CRON_JOBS}?dryRun=All", {"metadata": {"name": "c"}, "spec": cron_job})
+
+
 def changes() -> Iterator[Step]:
     for name, spec in each(
         ("own", {"manualSelector": True, "selector": MATCHED}),
@@ -124,7 +176,7 @@ def names() -> Iterator[Step]:
 
 
 def all_steps() -> list[Step]:
-    parts = (selectors, labels, changes, cron_jobs, names)
+    parts = (selectors, labels, changes, cron_jobs, names, mistakes, execution)
     return [step for part in parts for step in part()]
 
 

@@ -46,7 +46,7 @@ from allot.apiserver.kinds.resources import RESOURCES, Resource
 from allot.apiserver.pacing import Workers
 from allot.apiserver.registry.api_service_availability import ApiServiceAvailability
 from allot.apiserver.registry.authentication_trust import publish_client_ca
-from allot.apiserver.registry.begin_hooks import BeginHooks, JobSelector
+from allot.apiserver.registry.begin_hooks import BeginHooks
 from allot.apiserver.registry.bootstrap_roles import ensure_bootstrap_roles
 from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.custom_definitions import CustomDefinitions
@@ -138,7 +138,7 @@ class ApiServer:
             self._dynamic,
             quotas,
         )
-        hooks = BeginHooks([JobSelector(), ServiceAddresses(store, self.caches, workers)])
+        hooks = BeginHooks([ServiceAddresses(store, self.caches, workers)])
         self.objects = ObjectStore(
             store, self.caches, gates, CelChecker(), admission, hooks, workers, converter, clock
         )

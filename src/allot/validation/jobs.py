@@ -10,8 +10,9 @@ from allot.api.raw import RawObject
 from allot.api.selectors import selects_labels
 from allot.validation.fields import FieldError, FieldPath, invalid, not_supported, required
 from allot.validation.internal_types import internal_value
+from allot.validation.job_execution import validate_execution
 from allot.validation.label_selector import validate_label_selector
-from allot.validation.metadata import IMMUTABLE, METADATA, validate_labels
+from allot.validation.metadata import IMMUTABLE
 from allot.validation.parts import as_part
 from allot.validation.pod_templates import validate_template
 from allot.validation.workloads import (
@@ -29,41 +30,32 @@ JOB_NAME: Final = "batch.kubernetes.io/job-name"
 LABELS: Final = TEMPLATE / "metadata" / "labels"
 
 
-def validate_job(job: RawObject) -> Iterator[FieldError]:
-    """The server makes the selector later, unless it is the client's business."""
+def validate_new_job(job: RawObject) -> Iterator[FieldError]:
+    """A new job, with the labels and the selector that the server makes unless they are the client's business."""
     spec = as_part(job.get("spec"))
     if not spec.get("manualSelector"):
-        if not job.metadata.labels:
-            yield from validate_labels(template_labels(spec), METADATA / "labels")
-        yield from _validate_job_spec(spec, SPEC)
-        return
-    yield from _validate_own_selector(spec)
+        yield from _validate_generated_selector(job)
     yield from _validate_job_spec(spec, SPEC)
+    yield from _validate_own_selector(spec)
     yield from _validate_match(spec)
 
 
-def validate_generated_selector(job: RawObject) -> Iterator[FieldError]:
-    """Of a new job with a uid, after the server has added labels to its selector and template.
+def generated_labels(name: str, uid: str) -> dict[str, str]:
+    """By which the pods of a job are found, unless it has a selector of its own."""
+    return {"controller-uid": uid, "job-name": name, CONTROLLER_UID: uid, JOB_NAME: name}
 
-    A client that says what the server adds has to say the same.
-    """
-    spec, metadata = as_part(job.get("spec")), job.metadata
-    if spec.get("manualSelector"):
-        return
+
+def _validate_generated_selector(job: RawObject) -> Iterator[FieldError]:
+    """A client that says what the server makes has to say the same."""
+    metadata, spec = job.metadata, as_part(job.get("spec"))
     selector, labels = as_part(spec.get("selector")), template_labels(spec)
-    yield from validate_labels(metadata.labels, METADATA / "labels")
-    problems = list(validate_label_selector(selector, SELECTOR))
-    yield from problems
-    yield from validate_labels(labels, TEMPLATE / "labels")
-    made = {
-        "controller-uid": metadata.uid, "job-name": metadata.name, CONTROLLER_UID: metadata.uid, JOB_NAME: metadata.name,
-    }  # fmt: skip
+    made = generated_labels(metadata.name, metadata.uid)
     for key, value in made.items():
         if labels.get(key) != value:
             yield invalid(LABELS @ key, _sorted(labels), f"must be '{value}'")
-    if not problems and not selects_labels(selector, made):
+    is_selector = not any(validate_label_selector(selector, SELECTOR))
+    if is_selector and not selects_labels(selector, made):
         yield invalid(SELECTOR, _shown_selector(selector), "`selector` not auto-generated")
-    yield from _validate_match(spec)
 
 
 def _validate_own_selector(spec: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -99,13 +91,7 @@ def _shown_selector(selector: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
-    yield from validate_counts(spec, path)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        yield required(path / "completions", "when completion mode is Indexed")
-    per_index = spec.get("backoffLimitPerIndex")
-    if per_index is not None and spec.get("completionMode") != "Indexed":
-        rule = "requires indexed completion mode"
-        yield invalid(path / "backoffLimitPerIndex", per_index, rule)
+    yield from validate_execution(spec, path)
     template = as_part(spec.get("template"))
     yield from validate_template(template, path / "template")
     policy = as_part(template.get("spec")).get("restartPolicy", "Always")
@@ -120,9 +106,9 @@ def _validate_job_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[Fie
 def validate_job_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
     """The template of a job is immutable unless the job is suspended."""
     spec = as_part(new.get("spec"))
-    if not spec.get("manualSelector"):
-        yield from _validate_own_selector(spec)
-        yield from _validate_match(spec)
+    yield from _validate_job_spec(spec, SPEC)
+    yield from _validate_own_selector(spec)
+    yield from _validate_match(spec)
     fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"]
     if old.get("spec", "completionMode") != "Indexed":
         fixed.insert(0, "completions")

@@ -174,17 +174,18 @@ def validate_port_name(name: str, path: FieldPath) -> Iterator[FieldError]:
 # --- ingress classes ---
 
 _MAX_CONTROLLER: Final = 250
-_is_path: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+").fullmatch
+_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_path: Final = re.compile(_PATH).fullmatch
 
 
-def _validate_domain_path(text: str, path: FieldPath) -> Iterator[FieldError]:
+def validate_domain_path(text: str, path: FieldPath) -> Iterator[FieldError]:
     domain, _, rest = text.partition("/")
     if not domain or not rest:
         yield invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
         return
     yield from validate_subdomain(domain, path)
     if not _is_path(rest):
-        yield invalid(path, rest, "Invalid path")
+        yield invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')")
 
 
 def validate_ingress_class(ingress_class: RawObject) -> Iterator[FieldError]:
@@ -195,7 +196,7 @@ def validate_ingress_class(ingress_class: RawObject) -> Iterator[FieldError]:
     elif len(controller) > _MAX_CONTROLLER:
         yield too_long(SPEC / "controller", _MAX_CONTROLLER)
     else:
-        yield from _validate_domain_path(controller, SPEC / "controller")
+        yield from validate_domain_path(controller, SPEC / "controller")
     if spec.get("parameters") is not None:
         yield from _validate_class_parameters(part(spec, "parameters"), SPEC / "parameters")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from allot.api.base import replace
 from allot.api.durations import human_duration
 from allot.api.raw import RawObject
 from allot.apiserver.defaults.filling import Data, change, change_each, fill, make, part
@@ -12,11 +14,13 @@ from allot.apiserver.defaults.pods import template_defaults
 from allot.apiserver.defaults.workloads import with_template_labels
 from allot.apiserver.kinds.definition import STATUS, KindDefinition
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.printers.ages import time_at
 from allot.apiserver.printers.column import AGE, NAME, TEMPLATE, Age, Cell, Column, Table, wide
 from allot.apiserver.printers.words import count_at, selector_of, template_of
 from allot.validation import jobs
-from allot.validation.jobs import CONTROLLER_UID, JOB_NAME
+from allot.validation.fields import FieldError
+from allot.validation.jobs import CONTROLLER_UID
 from allot.validation.pod_warnings import IN_POD_NAMES, template_warnings
 
 MAX_INT32: Final = 2**31 - 1
@@ -39,11 +43,13 @@ def _job_spec_defaults(spec: Data) -> Data:
         template_defaults(spec),
         parallelism=1,
         backoffLimit=MAX_INT32 if per_index else 6,
-        completionMode="NonIndexed",
         suspend=False,
         manualSelector=False,
-        podReplacementPolicy="Failed" if has_failure_policy else "TerminatingOrFailed",
     )
+    replacement = "Failed" if has_failure_policy else "TerminatingOrFailed"
+    for name, value in (("completionMode", "NonIndexed"), ("podReplacementPolicy", replacement)):
+        if spec.get(name) is None:
+            spec = spec | {name: value}
     return change(
         spec,
         "podFailurePolicy",
@@ -60,16 +66,11 @@ def with_job_selector(job: Data) -> Data:
 
     What the client says already is kept, to be judged. With `manualSelector` the selector is its business.
     """
-    spec, metadata = job.get("spec"), job["metadata"]
-    if not isinstance(spec, dict) or spec.get("manualSelector"):
+    spec, metadata = part(job, "spec"), job["metadata"]
+    if spec.get("manualSelector"):
         return job
-    uid, name = metadata["uid"], metadata["name"]
-    labels = {
-        JOB_NAME: name,
-        "job-name": name,
-        CONTROLLER_UID: uid,
-        "controller-uid": uid,
-    }
+    uid = metadata["uid"]
+    labels = jobs.generated_labels(metadata["name"], uid)
     spec = make(
         spec,
         "template",
@@ -85,6 +86,27 @@ def with_job_selector(job: Data) -> Data:
     selector = part(spec, "selector") | {"matchLabels": matched}
     job = job | {"spec": spec | {"selector": selector}}
     return with_template_labels(job, part(spec, "template", "metadata", "labels"))
+
+
+class JobStrategy(RawStrategy):
+    """A new job has its uid before it is validated, because its selector has it."""
+
+    def prepare_create(self, new: RawObject, request: WriteRequest) -> RawObject:
+        new = super().prepare_create(new, request)
+        if new.get("spec", "manualSelector"):
+            return new
+        new = new.with_metadata(replace(new.metadata, uid=request.new_uid()))
+        return type(new)(with_job_selector(dict(new.data)))
+
+    def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
+        """Labels that the job has from the server alone are judged in its template."""
+        metadata, judged = new.metadata, new
+        made = jobs.generated_labels(metadata.name, metadata.uid)
+        is_taken = metadata.labels == part(new.data, "spec", "template", "metadata", "labels")
+        if is_taken and metadata.labels.keys() <= made.keys():
+            judged = new.with_metadata(replace(metadata, labels={}))
+        yield from super().validate_create(judged, request)
+        yield from jobs.validate_new_job(new)
 
 
 def _job_row(job: RawObject, age: Age) -> list[Cell]:
@@ -130,9 +152,8 @@ def _duration(job: RawObject, age: Age) -> str:
 
 DEFINITION: Final = KindDefinition(
     strategy=partial(
-        RawStrategy,
+        JobStrategy,
         KindRules(
-            validate=jobs.validate_job,
             validate_change=jobs.validate_job_update,
             status={},
             generation=COUNTED,

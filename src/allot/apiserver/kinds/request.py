@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -55,6 +55,13 @@ def _endless() -> Deadline:
     return no_deadline
 
 
+NO_UID: Final = "00000000-0000-0000-0000-000000000000"
+
+
+def _no_uid() -> str:
+    return NO_UID
+
+
 class WriteRequest(msgspec.Struct, frozen=True):
     """One create, update or status update."""
 
@@ -69,6 +76,8 @@ class WriteRequest(msgspec.Struct, frozen=True):
     namespace_labels: Mapping[str, str] = {}
     new_deadline: Callable[[], Deadline] = _endless
     """For the rules that objects bring along."""
+    new_uid: Callable[[], str] = _no_uid
+    """For new objects whose fields have their uid."""
     warnings: list[str] | None = None
     """Takes warnings of the validation, which come also if the object is refused."""
     stored_size: int = 0

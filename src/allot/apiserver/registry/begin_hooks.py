@@ -1,6 +1,6 @@
 """Begin hooks: what the registries of some kinds add to an object that passed validation.
 
-Jobs get the selector and labels that carry their uid. Services get addresses, see `service_addresses`.
+Services get addresses, see `service_addresses`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from allot.api.base import replace
-from allot.api.raw import RawObject
-from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
-from allot.apiserver.kinds.job import with_job_selector
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Operation
-from allot.validation.jobs import validate_generated_selector
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -49,21 +44,3 @@ class BeginHooks:
             attributes = replace(attributes, new=begun.object)
             operations += begun.operations
         return Begun(attributes.new, operations)
-
-
-class JobSelector:
-    """Gives a new job the selector and labels that carry its uid; 422 if the client wants others."""
-
-    def __init__(self) -> None:
-        self._jobs = resource_named("batch", "jobs")
-
-    def handles(self, operation: str, resource: Resource) -> bool:
-        return resource is self._jobs and operation == "create"
-
-    async def begin(self, attributes: AdmissionAttributes) -> Begun:
-        job: RawObject = attributes.new
-        selecting = type(job)(with_job_selector(dict(job.data)))
-        errors = list(validate_generated_selector(selecting))
-        if errors:
-            raise api_errors.invalid("batch", "Job", attributes.key.name, errors)
-        return Begun(selecting)

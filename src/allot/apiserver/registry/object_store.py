@@ -150,7 +150,7 @@ class ObjectStore:
                 )
             metadata = replace(
                 new.metadata,
-                uid=new_uid(),
+                uid=new.metadata.uid or new_uid(),
                 creation_timestamp=self._clock(),
                 managed_fields=managers,
             )

@@ -9,6 +9,7 @@ from typing import Final
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.pacing import cpu_deadline
 from allot.apiserver.registry.generated_names import new_name_suffix
+from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.deadline import Deadline
 from allot.features import FeatureGates
@@ -50,6 +51,7 @@ class WriteRequests:
             namespace=namespace,
             namespace_labels=home.object.metadata.labels if home is not None else {},
             new_deadline=new_deadline,
+            new_uid=new_uid,
             warnings=[],
             stored_size=stored_size,
             subresource=info.subresource,

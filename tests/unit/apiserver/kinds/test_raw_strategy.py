@@ -466,9 +466,10 @@ def test_create_is_validated(kind: str, data: dict[str, Any], problems: list[str
         ),
         pytest.param(
             "batch/v1/Job",
-            {"spec": {"selector": {}, "template": JOB_TEMPLATE}},
+            {"spec": {"manualSelector": True, "selector": {}, "template": JOB_TEMPLATE}},
             {
                 "spec": {
+                    "manualSelector": True,
                     "selector": {},
                     "template": JOB_TEMPLATE,
                     "completions": 2,
@@ -480,8 +481,15 @@ def test_create_is_validated(kind: str, data: dict[str, Any], problems: list[str
         ),
         pytest.param(
             "batch/v1/Job",
-            {"spec": {"selector": {}, "template": JOB_TEMPLATE}},
-            {"spec": {"selector": {}, "template": JOB_TEMPLATE, "suspend": True}},
+            {"spec": {"manualSelector": True, "selector": {}, "template": JOB_TEMPLATE}},
+            {
+                "spec": {
+                    "manualSelector": True,
+                    "selector": {},
+                    "template": JOB_TEMPLATE,
+                    "suspend": True,
+                }
+            },
             [],
             id="job-suspended",
         ),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -146,8 +147,15 @@ class Kubectl:
 
 def _as_yaml(text: str) -> str:
     """Older versions of kubectl take everything that begins with a brace for JSON."""
-    is_flow = text.startswith("{") and not text.startswith('{"')
-    return f"---\n{text}" if is_flow else text
+    if not text.startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        with suppress(yaml.YAMLError):
+            yaml.safe_load(text)
+            return f"---\n{text}"
+    return text
 
 
 def normalised_answer(answer: Answer, kubeconfig: dict[str, Any]) -> Answer:

@@ -6,6 +6,7 @@ which is equal to an empty tuple.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -23,12 +24,13 @@ EMPTY: Final = NamedList()
 _LISTS: Final = {
     "ownerReferences": "owner_references", "finalizers": "finalizers", "managedFields": "managed_fields",
 }  # fmt: skip
-_NAMES: Final = tuple(f'"{name}"'.encode() for name in _LISTS)
+_is_named: Final = re.compile(rb'"(%s)"\s*:\s*\[\s*\]' % "|".join(_LISTS).encode()).search
+"""Whether one may be there; stored templates have such lists with items, elsewhere."""
 
 
 def with_named_lists(template: Any, body: bytes) -> Any:
     """A ResourceClaimTemplate of any version, as it was read from `body`."""
-    if not any(name in body for name in _NAMES):
+    if not _is_named(body):
         return template
     spec = msgspec.json.decode(body).get("spec") or {}
     metadata = spec.get("metadata") or {}

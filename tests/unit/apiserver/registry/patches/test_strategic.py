@@ -158,7 +158,7 @@ def test_directives_do_not_stay() -> None:
     ],
 )  # fmt: skip
 def test_new_objects_have_no_directives(patch: dict[str, Any]) -> None:
-    """They are fields that nobody knows."""
+    """They are unknown fields."""
     result = spec({"containers": []}, patch)
 
     assert result == {"containers": []} | patch

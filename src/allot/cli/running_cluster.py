@@ -135,12 +135,16 @@ async def _restore(dumped: Sequence[Manifest], announcer: Announcer, client: Cli
 
 
 async def _devices_page(client: Client, made: list[ClusterExporter], accept: str) -> Exposition:
-    """The metrics of `allot exporter`; what computes them is loaded when they are first asked for."""
+    """The metrics of `allot exporter`; what computes them is loaded when they are first asked for, beside the event loop."""
     if not made:
-        from allot.cli.cluster_exporter import PAUSES, ClusterExporter, ListedCluster
-
-        made.append(ClusterExporter(ListedCluster(client), pauses=PAUSES))
+        made.append(await asyncio.to_thread(_new_exporter, client))
     return await made[0].page(accept)
+
+
+def _new_exporter(client: Client) -> ClusterExporter:
+    from allot.cli.cluster_exporter import PAUSES, ClusterExporter, ListedCluster
+
+    return ClusterExporter(ListedCluster(client), pauses=PAUSES)
 
 
 @asynccontextmanager

@@ -209,6 +209,26 @@ def release_interpreter(size: int) -> None:
         time.sleep(RELEASE_SECONDS)
 
 
+def on_event_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> T:
+    """What `work` returns on the event loop, which changes what it reads; for threads of `Workers` and the loop itself."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        return work()
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is for the thread that waits
+            answer.set_exception(error)
+
+    loop.call_soon_threadsafe(run)
+    return answer.result()
+
+
 def json_work(body: bytes) -> int:
     """How much work a JSON document is, in bytes of a plain one."""
     size = len(body)

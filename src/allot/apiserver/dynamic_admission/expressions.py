@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -15,7 +14,15 @@ from allot.apiserver.auth.authentication import (
 )
 from allot.apiserver.auth.authorization import Attributes, Authorizer
 from allot.apiserver.dynamic_admission.review_request import Document, ReviewRequest
-from allot.apiserver.pacing import HUGE, LARGE, SLOW, Pacer, Workers, cpu_deadline
+from allot.apiserver.pacing import (
+    HUGE,
+    LARGE,
+    SLOW,
+    Pacer,
+    Workers,
+    cpu_deadline,
+    on_event_loop,
+)
 from allot.cel import CelCompileError, types
 from allot.cel.admission import (
     AdmissionInput,
@@ -228,22 +235,13 @@ class AuthorizerFunction:
         self._authorizer = authorizer
         self._known: dict[AccessQuestion, Decision] = {}
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
 
     def __call__(self, question: AccessQuestion) -> Decision:
         known = self._known.get(question)
         if known is None:
-            known = self._known[question] = self._asked(question)
+            decide = partial(self._decide, question)
+            known = self._known[question] = on_event_loop(self._loop, decide)
         return known
-
-    def _asked(self, question: AccessQuestion) -> Decision:
-        if threading.get_ident() == self._thread:
-            return self._decide(question)
-
-        async def decide() -> Decision:
-            return self._decide(question)
-
-        return asyncio.run_coroutine_threadsafe(decide(), self._loop).result(EVALUATION_SECONDS)
 
     def _decide(self, question: AccessQuestion) -> Decision:
         user = self._user

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -43,7 +44,7 @@ from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_CREATE_TRIES
 from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_object
 from allot.apiserver.http.work_sizes import converting_size, reading_size, work_size
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
-from allot.apiserver.pacing import LARGE, SLOW, Workers
+from allot.apiserver.pacing import LARGE, SLOW, Workers, on_event_loop
 from allot.apiserver.registry.deletion import DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate
 from allot.apiserver.registry.reading import Listing, Reader
@@ -279,11 +280,13 @@ class WriteHandlers:
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
     ) -> RequestInfo:
         user, authorizer, group = request.user, self._authorizer, target.resource.group
+        loop = asyncio.get_running_loop()
 
         def may(permission: Permission) -> bool:
+            """Large objects are validated in threads, and ask there."""
             verb, resource, namespace, name = permission
             attributes = Attributes(verb, request.path, group, resource, namespace, name)
-            return authorizer.authorize(user, attributes).allowed
+            return on_event_loop(loop, lambda: authorizer.authorize(user, attributes)).allowed
 
         caller = Caller(user.name, user.extra, may, user.groups, user.uid)
         size = work_size(request, target, verb)

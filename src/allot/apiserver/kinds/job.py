@@ -70,7 +70,7 @@ def with_job_selector(job: Data) -> Data:
     if spec.get("manualSelector"):
         return job
     uid = metadata["uid"]
-    labels = jobs.generated_labels(metadata["name"], uid)
+    labels = jobs.generated_labels(metadata.get("name", ""), uid)
     spec = make(
         spec,
         "template",

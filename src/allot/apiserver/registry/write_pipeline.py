@@ -229,9 +229,7 @@ def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
         return Refused(409, "Conflict", "UID precondition failed")
     version = new.resource_version
     if version and version != old.resource_version:
-        if problem := _version_problem(version):
-            return Refused(422, "", f'strconv.ParseUint: parsing "{version}": {problem}')
-        return Refused(
+        return _wrong_version(version) or Refused(
             409,
             "Conflict",
             "the object has been modified; please apply your changes to the latest version "
@@ -240,11 +238,18 @@ def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:
     return None
 
 
+def _wrong_version(version: str) -> Refused | None:
+    problem = _version_problem(version)
+    if not problem:
+        return None
+    return Refused(422, "", f'strconv.ParseUint: parsing "{version}": {problem}')
+
+
 def unmet_creation(resource: Resource, new: ObjectMeta, *, dry_run: bool) -> Refused | None:
     """Why an update that finds no object cannot create one: it names the uid of another, or no version."""
-    if new.resource_version and (problem := _version_problem(new.resource_version)):
-        text = f'strconv.ParseUint: parsing "{new.resource_version}": {problem}'
-        return Refused(500, "", text)
+    version = new.resource_version
+    if version and (wrong := _wrong_version(version)):
+        return wrong
     if not new.uid:
         return None
     shown = unmet_uid(storage_path(resource, new, dry_run=dry_run), new, ObjectMeta())

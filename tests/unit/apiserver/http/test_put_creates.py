@@ -73,3 +73,26 @@ def test_a_refusal_with_404_creates_nothing() -> None:
                 assert '"gone" not found' in answer.json["message"]
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", ["x", "-1", "9" * 30])
+def test_a_version_that_is_none_is_a_mistake_of_the_client(version: str) -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            metadata = {"name": "x", "namespace": "default", "resourceVersion": version}
+            answer = await server.ask("PUT", LEASE, {"metadata": metadata, "spec": {}})
+            assert answer.code == 422
+            assert answer.json["message"].startswith("strconv.ParseUint")
+
+    asyncio.run(scenario())
+
+
+def test_a_job_without_a_name_is_refused() -> None:
+    async def scenario() -> None:
+        async with LocalServer() as server:
+            path = "/apis/batch/v1/namespaces/default/jobs"
+            answer = await server.ask("POST", path, {"spec": {}})
+            assert answer.code == 422
+            assert "name or generateName is required" in answer.json["message"]
+
+    asyncio.run(scenario())

@@ -45,7 +45,10 @@ class FakeLoop:
 def test_the_youngest_are_collected_often_and_survivors_now_and_then() -> None:
     loop: Any = FakeLoop()
     collected: list[int] = []
-    PeriodicCollector(loop, collected.append, lambda generation: generation * MAX_OBJECTS).start()
+    collector = PeriodicCollector(
+        loop, collected.append, lambda generation: generation * MAX_OBJECTS, lambda: 0
+    )
+    collector.start()
     delays = {loop.tick() for _ in range(2 * YOUNG_COLLECTIONS)}
     assert delays == {COLLECT_SECONDS}
     assert collected == 2 * [*[0] * (YOUNG_COLLECTIONS - 1), 1]
@@ -80,7 +83,9 @@ def test_many_survivors_are_never_looked_at(survivors: int, rounds: int) -> None
     loop: Any = FakeLoop()
     collected: list[int] = []
     count = survivors
-    PeriodicCollector(loop, collected.append, lambda generation: generation * count).start()
+    PeriodicCollector(
+        loop, collected.append, lambda generation: generation * count, lambda: 0
+    ).start()
     frozen = gc.get_freeze_count()
     try:
         for _ in range(rounds * YOUNG_COLLECTIONS - 1):
@@ -101,7 +106,9 @@ def test_survivors_are_looked_at_when_most_are_gone() -> None:
     loop: Any = FakeLoop()
     collected: list[int] = []
     count = MAX_OBJECTS + 1
-    PeriodicCollector(loop, collected.append, lambda generation: generation * count).start()
+    PeriodicCollector(
+        loop, collected.append, lambda generation: generation * count, lambda: 0
+    ).start()
     frozen = gc.get_freeze_count()
     for _ in range(MAX_POSTPONED * YOUNG_COLLECTIONS):
         loop.tick()
@@ -173,7 +180,7 @@ def test_components_collect_periodically() -> None:
 def test_long_lived_objects_are_never_looked_at() -> None:
     loop: Any = FakeLoop()
     collected: list[int] = []
-    PeriodicCollector(loop, collected.append).start()
+    PeriodicCollector(loop, collected.append, young_collections=lambda: 0).start()
     frozen = gc.get_freeze_count()
     try:
         with long_lived_objects():

@@ -63,10 +63,12 @@ def _validate_topology_keys(keys: tuple[str, ...], path: FieldPath) -> Iterator[
 
 def validate_csi_node_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
     """A driver comes and goes, but keeps its id of the node and its topology."""
-    after = parts(new.get("spec", default={}), "drivers")
+    after: dict[str, list[Part]] = {}
+    for driver in parts(new.get("spec", default={}), "drivers"):
+        after.setdefault(text(driver, "name"), []).append(driver)
     for before in parts(old.get("spec", default={}), "drivers"):
-        for driver in after:
-            if text(driver, "name") == text(before, "name") and _kept(driver) != _kept(before):
+        for driver in after.get(text(before, "name"), ()):
+            if _kept(driver) != _kept(before):
                 yield invalid(DRIVERS, _shown(driver), IMMUTABLE)
 
 

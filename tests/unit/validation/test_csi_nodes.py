@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from allot.api.raw import RawObject
+from allot.validation import csi_nodes
 from allot.validation.csi_nodes import validate_csi_node, validate_csi_node_update
+from allot.validation.parts import text
 
 DRIVER = {"name": "d.example.com", "nodeID": "n", "topologyKeys": ["a"]}
 
@@ -46,3 +48,19 @@ def test_drivers_keep_their_node_but_not_their_limit() -> None:
     assert not list(validate_csi_node_update(node(limited), node(DRIVER)))
     (error,) = validate_csi_node_update(node(limited | {"nodeID": "m"}), node(DRIVER))
     assert str(error).endswith('"TopologyKeys":["a"],"Allocatable":null}: field is immutable')
+
+
+def test_very_many_drivers_are_not_compared_with_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = 0
+
+    def counting(driver: Any, field: str) -> str:
+        nonlocal read
+        read += 1
+        return text(driver, field)
+
+    monkeypatch.setattr(csi_nodes, "text", counting)
+    many = node(*(DRIVER | {"name": f"d{number}"} for number in range(1_000)))
+    assert not list(validate_csi_node_update(many, many))
+    assert read <= 5_000

@@ -100,7 +100,11 @@ AnyFrame = (
 
 
 class FrameProtocol(asyncio.Protocol):
-    """Encodes and decodes frames."""
+    """Encodes and decodes frames.
+
+    The first frame of an iteration of the event loop is written at once, the others together when it ends: each write
+    wakes the process at the other end.
+    """
 
     def __init__(self, received: Callable[[AnyFrame], None], lost: Callable[[], None]) -> None:
         self._received = received
@@ -108,6 +112,9 @@ class FrameProtocol(asyncio.Protocol):
         self._decoder: msgspec.msgpack.Decoder[AnyFrame] = msgspec.msgpack.Decoder(AnyFrame)
         self._encoder = msgspec.msgpack.Encoder()
         self._buffer = bytearray()
+        self._unsent: list[bytes] = []
+        self._has_written = False
+        """Whether a frame was written in this iteration."""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,14 +137,27 @@ class FrameProtocol(asyncio.Protocol):
 
     def send(self, frame: AnyFrame) -> None:
         """Frames sent after the connection was lost are dropped; `lost` has been called."""
-        if self._transport is not None and not self._transport.is_closing():
-            data = self._encoder.encode(frame)
-            self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
+        if self._transport is None or self._transport.is_closing():
+            return
+        data = self._encoder.encode(frame)
+        if self._has_written:
+            self._unsent += (len(data).to_bytes(SIZE_BYTES), data)
+            return
+        self._has_written = True
+        self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
+        asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._has_written = False
+        unsent, self._unsent = self._unsent, []
+        if self._transport is not None and unsent:
+            self._transport.write(b"".join(unsent))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost()
 
     def close(self) -> None:
+        self._flush()
         if self._transport is not None:
             self._transport.close()
 

@@ -14,7 +14,16 @@ from allot.apiserver.http.link_server import LinkLostError, LinkServer
 from allot.client.asgi import USER
 from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
 from allot.client.errors import ApiStatusError, TransportError
-from allot.client.link import WINDOW, Link, LinkTransport, RequestFrame, ResponseFrame
+from allot.client.link import (
+    WINDOW,
+    AnyFrame,
+    ChunkFrame,
+    FrameProtocol,
+    Link,
+    LinkTransport,
+    RequestFrame,
+    ResponseFrame,
+)
 from allot.client.rest_client import status_error
 from allot.client.transport import NOT_RUN
 from allot.storage.memory import MemoryStore
@@ -256,3 +265,60 @@ def test_each_component_asks_as_itself_and_others_not_at_all() -> None:
         assert found == [SCHEDULER, CONTROLLER_MANAGER, None]
 
     played(story)
+
+
+class Connection(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+def test_frames_of_one_iteration_are_two_writes_in_order() -> None:
+    """The first one does not wait, the others wake the other end once."""
+
+    async def run() -> None:
+        received: list[AnyFrame] = []
+        sender = FrameProtocol(received.append, lambda: None)
+        connection = Connection()
+        sender.connection_made(connection)
+        sent = [ChunkFrame(number, b"x" * number) for number in range(1, 6)]
+
+        for frame in sent[:4]:
+            sender.send(frame)
+        assert len(connection.writes) == 1
+        await asyncio.sleep(0)
+        assert len(connection.writes) == 2
+        sender.send(sent[4])
+        assert len(connection.writes) == 3
+
+        receiver = FrameProtocol(received.append, lambda: None)
+        receiver.data_received(b"".join(connection.writes))
+        assert received == sent
+
+    asyncio.run(run())
+
+
+def test_frames_are_written_before_the_connection_is_closed() -> None:
+    async def run() -> None:
+        sender = FrameProtocol(lambda _: None, lambda: None)
+        connection = Connection()
+        sender.connection_made(connection)
+        sender.send(ChunkFrame(1, b"first"))
+        sender.send(ChunkFrame(2, b"second"))
+
+        sender.close()
+
+        assert b"second" in b"".join(connection.writes)
+
+    asyncio.run(run())

@@ -18,9 +18,10 @@ _UNITS: Final = {
     "m": 60 * NANOSECONDS,
     "h": 3600 * NANOSECONDS,
 }
-# Possessive quantifiers (`++`): long strings are matched in linear time.
+# Possessive quantifiers (`++`): long strings are matched in linear time. They are for single characters only: groups with
+# choices inside match too much before Python 3.11.5.
 _PART: Final = r"(?:\d++\.?+\d*+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h)"
-_duration: Final = re.compile(rf"([-+]?)((?:{_PART})++|0)", re.ASCII).fullmatch
+_duration: Final = re.compile(rf"([-+]?)((?:{_PART})+|0)", re.ASCII).fullmatch
 _parts: Final = re.compile(r"(\d*+)\.?+(\d*+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII).findall
 _MAX_DIGITS: Final = 40
 

@@ -23,6 +23,8 @@ SECOND = 10**9
         ("s", None),
         ("1d", None),
         ("1 s", None),
+        ("1h2", None),  # Python 3.11.2 matches this by a possessive group
+        ("1h2m.", None),
         ("300000000h", None),
     ],
 )

@@ -60,9 +60,10 @@ def _string_to_uint(text: str) -> Uint:
     return Uint(text)
 
 
-# Digits are not given back once they are read (`++`): strings may be long, and matching stays linear.
+# Digits are not given back once they are read (`++`): strings may be long, and matching stays linear. What is possessive
+# is a single character: groups with choices inside match too much before Python 3.11.5.
 _decimal: Final = re.compile(
-    r"[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?+|inf(?:inity)?|nan)",
+    r"[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|inf(?:inity)?|nan)",
     re.IGNORECASE,
 ).fullmatch
 _hexadecimal: Final = re.compile(

@@ -47,6 +47,13 @@ def test_network(expression: str, expected: object) -> None:
     assert answer(expression) == expected
 
 
+@pytest.mark.parametrize("text", ["1e", "1.5e", "1e+", ".5E", "1ex", "1e5.", "+", ".", "0x1p"])
+def test_what_is_no_double(text: str) -> None:
+    """Python 3.11.2 matches the first ones by a possessive group, and `float` refuses them."""
+    with pytest.raises(CelCompileError, match="type conversion error from 'string' to 'double'"):
+        compile_derived(f'string(double("{text}"))')
+
+
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [

@@ -150,7 +150,7 @@ class FrameProtocol(asyncio.Protocol):
     def _flush(self) -> None:
         self._has_written = False
         unsent, self._unsent = self._unsent, []
-        if self._transport is not None and unsent:
+        if unsent and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(unsent))
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -253,6 +253,7 @@ class Link:
         return stream
 
     def end(self, stream: _Incoming) -> None:
+        stream.close()
         if self._streams.pop(stream.number, None) is not None and not stream.is_over:
             self._protocol.send(CancelFrame(stream.number))
 
@@ -287,6 +288,10 @@ class _Incoming:
         self._pieces: deque[bytes] = deque()
         self._news = asyncio.Event()
         self._taken = 0
+        self._waits_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        """One for many waits: it looks how long the current one takes."""
+        self._is_idle = False
 
     def received(self, frame: HeadFrame | ChunkFrame | EndFrame) -> None:
         match frame:
@@ -323,11 +328,30 @@ class _Incoming:
 
     async def _wait(self, idle_seconds: float | None) -> None:
         self._news.clear()
-        try:
-            async with asyncio.timeout(idle_seconds):
-                await self._news.wait()
-        except TimeoutError:
-            raise TransportError(f"no data for {idle_seconds} s", was_sent=True) from None
+        if idle_seconds is not None:
+            loop = asyncio.get_running_loop()
+            self._waits_since = loop.time()
+            if self._timer is None:
+                self._timer = loop.call_later(idle_seconds, self._check_idle, idle_seconds)
+        await self._news.wait()
+        if self._is_idle:
+            raise TransportError(f"no data for {idle_seconds} s", was_sent=True)
+
+    def _check_idle(self, idle_seconds: float) -> None:
+        self._timer = None
+        if self._news.is_set():
+            return  # the reader is at work
+        loop = asyncio.get_running_loop()
+        rest = self._waits_since + idle_seconds - loop.time()
+        if rest > 0:
+            self._timer = loop.call_later(rest, self._check_idle, idle_seconds)
+        else:
+            self._is_idle = True
+            self._news.set()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class LinkTransport(ClusterTransport):

@@ -19,6 +19,7 @@ from allot.client.link import (
     AnyFrame,
     ChunkFrame,
     FrameProtocol,
+    HeadFrame,
     Link,
     LinkTransport,
     RequestFrame,
@@ -27,6 +28,7 @@ from allot.client.link import (
 from allot.client.rest_client import status_error
 from allot.client.transport import NOT_RUN
 from allot.storage.memory import MemoryStore
+from allot.testing.virtual_time import run_in_virtual_time
 
 Message = MutableMapping[str, Any]
 ALLOWED_TO_TAKE = 60.0
@@ -194,6 +196,29 @@ def test_a_stream_on_which_nothing_comes_is_given_up() -> None:
                 await anext(stream.chunks)
 
     played(story)
+
+
+def test_a_stream_is_idle_when_one_wait_takes_too_long() -> None:
+    """Not when all waits together do, and not while its reader is busy with what came."""
+
+    async def run() -> None:
+        link = Link()
+        stream = link.open("/watch", "", [])
+        stream.received(HeadFrame(1, 200, []))
+        chunks = stream.chunks(10.0)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        for number in range(5):
+            loop.call_later(8.0, stream.received, ChunkFrame(1, b"x"))
+            assert await anext(chunks) == b"x"
+            assert loop.time() == pytest.approx(started + number * 38.0 + 8.0)
+            await asyncio.sleep(30.0)
+        with pytest.raises(TransportError, match=r"no data for 10\.0 s"):
+            await anext(chunks)
+        assert loop.time() == pytest.approx(started + 5 * 38.0 + 10.0)
+        link.end(stream)
+
+    run_in_virtual_time(run())
 
 
 def test_an_application_that_fails() -> None:

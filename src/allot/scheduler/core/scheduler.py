@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -158,9 +157,12 @@ class Scheduler:
             await self._end_tasks()
 
     async def _sleep(self, until: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(until - self._clock(), 0.001)):
-                await self._awake.wait()
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(max(until - self._clock(), 0.001), self.wake)
+        try:
+            await self._awake.wait()
+        finally:
+            timer.cancel()
 
     async def _end_tasks(self) -> None:
         await cancel_and_wait(*self._tasks, ignore_errors=True)

@@ -1,9 +1,13 @@
 """The extension points after a node is chosen, from reserve to post_bind, each timed.
 
 reserve ─► permit ─► (wait) ─► pre_bind ─► bind ─► post_bind
+
+The binding may be sent with the last write of pre_bind (`ordered_binding`); it counts when pre_bind has succeeded.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import (
@@ -14,6 +18,8 @@ from allot.scheduler.framework.durations import (
     RESERVE,
     Durations,
 )
+from allot.scheduler.framework.ordered_binding import OrderedBinding
+from allot.scheduler.framework.plugins import PreBindPlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import Code, Status
 from allot.scheduler.framework.waiting_pods import WaitingPod
@@ -54,22 +60,59 @@ async def run_pre_bind_and_bind(
     profile: Profile, durations: Durations, state: CycleState, pod: PodInfo, node_name: str
 ) -> Status:
     """SUCCESS once the pod is bound, or the first failure."""
+    began = durations.now()
+    needed = [plugin for plugin in profile.pre_bind if plugin.needs_pre_bind(state, pod, node_name)]
+    binding = None
+    if needed and profile.bind:
+        binding = profile.bind[0].ordered_binding(state, pod, node_name)
+    try:
+        failure = await _run_pre_bind(needed, binding, state, pod, node_name)
+        code = Code.SUCCESS if failure is None else failure.code
+        began = durations.point(PRE_BIND, code, began)
+        if failure is not None:
+            message = f'running PreBind plugin "{failure.plugin}": {failure.message}'
+            return Status(Code.ERROR, (message,), failure.plugin, failure.error)
+        return await _run_bind(profile, binding, durations, state, pod, node_name, began)
+    finally:
+        if binding is not None:
+            binding.cancel()
+
+
+async def _run_pre_bind(
+    plugins: Sequence[PreBindPlugin],
+    binding: OrderedBinding | None,
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
+) -> Status | None:
+    """The first failure; the last plugin may send the binding."""
     samples = state.samples
-    began = started = durations.now()
-    for plugin in profile.pre_bind:
-        if not plugin.needs_pre_bind(state, pod, node_name):
-            continue
-        started = durations.now()
+    for plugin in plugins:
+        if plugin is plugins[-1]:
+            state.binding = binding
+        started = samples.now() if samples is not None else 0.0
         status = await plugin.pre_bind(state, pod, node_name)
         if samples is not None:
             samples.add(plugin.name, PRE_BIND, status.code, started)
         if not status.is_success:
-            durations.point(PRE_BIND, status.code, began)
-            message = f'running PreBind plugin "{plugin.name}": {status.message}'
-            return Status(Code.ERROR, (message,), plugin.name, status.error)
-    began = started = durations.point(PRE_BIND, Code.SUCCESS, began)
+            return status.by(plugin.name)
+    return None
+
+
+async def _run_bind(
+    profile: Profile,
+    binding: OrderedBinding | None,
+    durations: Durations,
+    state: CycleState,
+    pod: PodInfo,
+    node_name: str,
+    began: float,
+) -> Status:
+    samples, started = state.samples, began
+    sent = await binding.outcome() if binding is not None else None
     for binder in profile.bind:
-        status = await binder.bind(state, pod, node_name)
+        status = await binder.bind(state, pod, node_name) if sent is None else sent
+        sent = None
         if samples is not None:
             samples.add(binder.name, BIND, status.code, started)
             started = samples.now()

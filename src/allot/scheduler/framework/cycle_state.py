@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allot.scheduler.framework.deadlines import UNLIMITED, DecisionTime
 from allot.scheduler.framework.durations import PluginSamples
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
 class CycleState:
@@ -13,6 +16,7 @@ class CycleState:
 
     __slots__ = (
         "_values",
+        "binding",
         "ranks_all_nodes",
         "samples",
         "skipped_filters",
@@ -33,6 +37,8 @@ class CycleState:
         self.skipped_scores: set[str] = set()
         self.ranks_all_nodes = False
         """Whether all feasible nodes are scored instead of a sample, unless the profile sets a percentage."""
+        self.binding: OrderedBinding | None = None
+        """For the last pre_bind plugin of the pod: the binding, which it may send with its last write."""
 
     def __setitem__(self, plugin: str, value: Any) -> None:
         self._values[plugin] = value

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import EventRegistration
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
@@ -237,6 +238,12 @@ class BindPlugin(Plugin):
     @abstractmethod
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """SKIP leaves the pod to the next bind plugin."""
+
+    def ordered_binding(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> OrderedBinding | None:
+        """What `bind` would send, to be sent with the last write of pre_bind; None if that cannot be."""
+        return None
 
 
 class PostBindPlugin(Plugin):

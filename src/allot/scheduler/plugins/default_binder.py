@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import PODS
+from allot.client.retries import is_worth_repeating
+from allot.client.transport import NOT_RUN
 from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.plugins import BindPlugin
 from allot.scheduler.framework.status import SUCCESS, Status, failed
 from allot.scheduler.state.pods import PodInfo
@@ -28,13 +32,30 @@ class DefaultBinder(BindPlugin):
         try:
             await self._client.bind(pod.key, pod.uid, node_name)
         except ClientError as error:
-            bound_to = await self._node_of(pod) if _may_be_bound(error) else ""
-            if bound_to is None:
-                return failed(UnknownBindingError(str(error)))
-            if bound_to == node_name:
-                return SUCCESS  # only the response was lost
-            return failed(BoundElsewhereError(bound_to) if bound_to else error)
+            return await self._status_of(error, pod, node_name)
         return SUCCESS
+
+    def ordered_binding(self, state: CycleState, pod: PodInfo, node_name: str) -> OrderedBinding:
+        return OrderedBinding(self._client, partial(self._bind_in_order, pod, node_name))
+
+    async def _bind_in_order(self, pod: PodInfo, node_name: str, client: Client) -> Status | None:
+        try:
+            await client.bind(pod.key, pod.uid, node_name)
+        except ClientError as error:
+            is_not_run = isinstance(error, ApiStatusError) and error.code == NOT_RUN
+            if is_not_run or is_worth_repeating(error, may_repeat=bool(pod.uid)):
+                return None  # repeated once it is known that the write succeeded
+            return await self._status_of(error, pod, node_name)
+        return SUCCESS
+
+    async def _status_of(self, error: ClientError, pod: PodInfo, node_name: str) -> Status:
+        """How a binding ended that was not answered with success."""
+        bound_to = await self._node_of(pod) if _may_be_bound(error) else ""
+        if bound_to is None:
+            return failed(UnknownBindingError(str(error)))
+        if bound_to == node_name:
+            return SUCCESS  # only the response was lost
+        return failed(BoundElsewhereError(bound_to) if bound_to else error)
 
     async def _node_of(self, pod: PodInfo) -> str | None:
         """The node that the pod is bound to, empty if it is not bound; None if the API server does not answer."""

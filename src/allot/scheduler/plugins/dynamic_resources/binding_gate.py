@@ -135,17 +135,19 @@ class BindingGate:
         pod: PodInfo,
         node_name: str,
         decided: Sequence[ResourceClaim],
-        write: Callable[[], Awaitable[Sequence[ResourceClaim]]],
+        write: Callable[[bool], Awaitable[Sequence[ResourceClaim]]],
     ) -> None:
         """Write the claims, then wait until every device is ready; `ClaimChangedError` or `ClientError` if not.
 
-        What was written is given back when waiting fails; if writing does, that is the caller's business.
+        `write` is told whether the pod can be bound as soon as it has succeeded. What was written is given back when
+        waiting fails; if writing does, that is the caller's business.
         """
         started, outcome = self._now(), BindingOutcome.ERROR
         with_conditions = any(map(has_conditions, decided))
         try:
-            claims = await write()
-            await self._check_conditions_kept(pod, decided, claims)
+            claims = await write(not with_conditions)
+            if with_conditions:
+                await self._check_conditions_kept(pod, decided, claims)
             await self._until_ready(pod, node_name, claims)
             outcome = BindingOutcome.SUCCESS
         except DevicesNotReadyError as error:

@@ -20,6 +20,8 @@ from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
+from allot.client.retries import is_worth_repeating
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.state.claim_tracker import version_of
 
 if TYPE_CHECKING:
@@ -46,9 +48,12 @@ LookupClaim = Callable[[ObjectKey], ResourceClaim | None]
 class _PendingChange:
     """A change that waits to be written."""
 
-    def __init__(self, start: ResourceClaim, change: ClaimChange) -> None:
+    def __init__(
+        self, start: ResourceClaim, change: ClaimChange, binding: OrderedBinding | None
+    ) -> None:
         self.start = start
         self.change = change
+        self.binding = binding
         self.outcome: ResourceClaim | Exception | None = None
 
 
@@ -74,15 +79,18 @@ class ClaimWriteQueue:
     def __len__(self) -> int:
         return len(self._queues)
 
-    async def write(self, start: ResourceClaim, change: ClaimChange) -> ResourceClaim:
+    async def write(
+        self, start: ResourceClaim, change: ClaimChange, binding: OrderedBinding | None = None
+    ) -> ResourceClaim:
         """The claim after the change and those that were written with it.
 
-        `start` names the claim, and saves a read if nothing newer is known; it may be out of date.
+        `start` names the claim, and saves a read if nothing newer is known; it may be out of date. `binding` is sent
+        with the first write, unless that is for several pods.
         """
         key = start.key
         queue = self._queues.setdefault(key, _QueueOfClaim())
         queue.users += 1
-        own = _PendingChange(start, change)
+        own = _PendingChange(start, change, binding)
         queue.waiting.append(own)
         try:
             async with queue.slot:
@@ -115,9 +123,10 @@ class ClaimWriteQueue:
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
     ) -> None:
         current = self._newest(key, queue, batch)
+        binding = batch[0].binding if len(batch) == 1 else None
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._write_once(current, queue, batch)
+                await self._write_once(current, queue, batch, binding)
                 return
             except ApiStatusError as error:
                 if not error.is_conflict and len(batch) > 1:
@@ -129,6 +138,7 @@ class ClaimWriteQueue:
             except ClientError as error:
                 _fail(batch, error)
                 return
+            binding = None
             if attempt > 1:
                 await self._client.clock.sleep(CONFLICT_BACKOFF.seconds(attempt - 1))
             try:
@@ -146,15 +156,19 @@ class ClaimWriteQueue:
                 await self._write_batch(key, queue, [each])
 
     async def _write_once(
-        self, current: ResourceClaim, queue: _QueueOfClaim, batch: list[_PendingChange]
+        self,
+        current: ResourceClaim,
+        queue: _QueueOfClaim,
+        batch: list[_PendingChange],
+        binding: OrderedBinding | None,
     ) -> None:
         """The finalizer first if a change brings one, then the status; both at once if the server can."""
         wanted = _applied(current, batch)
         if wanted is current:
             return
         brings_finalizer = wanted.metadata.finalizers != current.metadata.finalizers
-        if brings_finalizer and self._client.updates_with_status:
-            written = await self._client.update_with_status(RESOURCE_CLAIMS, wanted)
+        if self._client.updates_with_status:
+            written = await self._write_at_once(wanted, brings_finalizer, binding)
         else:
             if brings_finalizer:
                 protected = replace(current, metadata=wanted.metadata)
@@ -167,6 +181,25 @@ class ClaimWriteQueue:
         for each in batch:
             if each.outcome is None:
                 each.outcome = written
+
+    async def _write_at_once(
+        self, wanted: ResourceClaim, brings_finalizer: bool, binding: OrderedBinding | None
+    ) -> ResourceClaim:
+        """In one request, which the binding follows if the server can."""
+
+        async def write(client: Client) -> ResourceClaim:
+            if brings_finalizer:
+                return await client.update_with_status(RESOURCE_CLAIMS, wanted)
+            return await client.update_status(RESOURCE_CLAIMS, wanted)
+
+        in_order = binding.follow() if binding is not None else None
+        if in_order is not None:
+            try:
+                return await write(in_order)
+            except ClientError as error:
+                if not is_worth_repeating(error, may_repeat=True):
+                    raise
+        return await write(self._client)
 
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]

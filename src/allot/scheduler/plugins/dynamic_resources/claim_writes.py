@@ -22,6 +22,7 @@ from allot.api.identities import DeviceId
 from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
 from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
     ClaimWriteQueue,
@@ -178,15 +179,16 @@ class ClaimWriter:
         allocation: AllocationResult | None,
         now: datetime | None,
         found_reserved: Callable[[ResourceClaim], None] = lambda _: None,
+        binding: OrderedBinding | None = None,
     ) -> ResourceClaim:
         """The claim after both writes: the finalizer, then the status.
 
         `claim` is what was decided on. `found_reserved` is told if the claim was reserved already, perhaps by
-        another scheduler that has the same pod in hand.
+        another scheduler that has the same pod in hand. `binding` is sent with the write, if it can be.
         """
         change = _Reservation(claim, pod, allocation, now)
         try:
-            written = await self._queue.write(claim, change)
+            written = await self._queue.write(claim, change, binding)
         except ApiStatusError as error:
             raise ClaimChangedError(f"{change.doing}: {error.message}") from error
         if change.found_reserved:

@@ -18,6 +18,7 @@ from allot.features import DERIVED_ATTRIBUTES
 from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.handle import Handle
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.plugins import (
     LifecyclePlugin,
     PostBindPlugin,
@@ -290,10 +291,10 @@ class DynamicResources(
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         devices: PodDevices = state[NAME]
         try:
+            write = partial(self._write, devices, pod, state.binding)
             if self._gate is None:
-                await self._write(devices, pod)
+                await write(True)
             else:
-                write = partial(self._write, devices, pod)
                 await self._gate.write_and_wait(pod, node_name, devices.decided, write)
         except (ClaimChangedError, ClientError) as error:
             devices.written = [claim for claim in devices.written if self._is_reserved(claim, pod)]
@@ -311,8 +312,15 @@ class DynamicResources(
         if held:
             self._failed_devices.add(pod, held, HELD_DEVICE_BACKOFF)
 
-    async def _write(self, devices: PodDevices, pod: PodInfo) -> list[ResourceClaim]:
-        """The pod's claims after they were given to it; `ClaimChangedError` or `ClientError` if they could not be."""
+    async def _write(
+        self, devices: PodDevices, pod: PodInfo, binding: OrderedBinding | None, may_bind: bool
+    ) -> list[ResourceClaim]:
+        """The pod's claims after they were given to it; `ClaimChangedError` or `ClientError` if they could not be.
+
+        `binding` is sent with the last write if it `may_bind`: if nothing else is to be done before.
+        """
+        if not may_bind or devices.extension is not None:
+            binding = None
         decided = {claim.metadata.uid: claim.status.allocation for claim in devices.reserved}
         if (dropped := self._dropped.get(pod.uid)) is not None:
             # Or what an earlier attempt takes back would be what this one counts on.
@@ -324,7 +332,12 @@ class DynamicResources(
                 allocation = decided.get(claim.metadata.uid)
                 newest = self._tracker.get(claim.key)
                 written = await self._writer.allocate_and_reserve(
-                    claim, pod, allocation, self._timestamp(), devices.found_reserved.append
+                    claim,
+                    pod,
+                    allocation,
+                    self._timestamp(),
+                    devices.found_reserved.append,
+                    binding if claim is devices.claims[-1] else None,
                 )
                 result.append(written)
                 if written is not newest:

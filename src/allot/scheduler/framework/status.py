@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 
 class Code(Enum):
     """The codes of kube-scheduler."""
+
+    __hash__ = object.__hash__  # codes are keys in every cycle, and Enum's takes a call in Python
 
     SUCCESS = "Success"
     ERROR = "Error"
@@ -23,8 +26,7 @@ class Code(Enum):
     """It waits for something that is under way; an event of the plugin says when that is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """A code with its reasons. The framework fills in `plugin`."""
 
     code: Code
@@ -55,7 +57,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """The same answer with its author."""
-        return self if self.plugin == plugin else replace(self, plugin=plugin)
+        return self if self.plugin == plugin else msgspec.structs.replace(self, plugin=plugin)
 
 
 _REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})

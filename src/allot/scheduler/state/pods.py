@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from allot.api.amounts import is_sidecar
 from allot.api.core import Pod, PodResourceClaim
@@ -77,8 +77,7 @@ def _equivalence_class_of(parts: tuple[Any, ...]) -> PodEquivalenceClass:
     return equivalence_class
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PodInfo:
+class PodInfo(msgspec.Struct, frozen=True, eq=False):
     """A pod as the scheduler reads it. Compared by identity; `uid` identifies the pod."""
 
     pod: Pod
@@ -143,36 +142,28 @@ class PodInfo:
 
     def assigned_to(self, node_name: str) -> PodInfo:
         """This pod as if it were bound. `pod` stays the object of the API server."""
-        return self._with({"node_name": node_name})
+        return msgspec.structs.replace(self, node_name=node_name)
 
     def _as_now(self, pod: Pod) -> PodInfo:
         """This pod with the object of a newer version that is equal for plugins."""
-        meta: Mapping[str, Any] = pod.data.get("metadata") or {}
-        status: Mapping[str, Any] = pod.data.get("status") or {}
-        node_name = (pod.data.get("spec") or {}).get("nodeName") or ""
-        changed = {
-            "pod": pod,
-            "node_name": node_name,
-            "nominated_node_name": status.get("nominatedNodeName") or "",
-            "is_terminating": meta.get("deletionTimestamp") is not None,
-            "is_finished": status.get("phase") in ("Succeeded", "Failed"),
-            "start_time": status.get("startTime") or "",
-            "claim_statuses": _claim_statuses(status),
-        }
-        if node_name != self.equivalence_class.parts[0]:
-            changed["equivalence_class"] = _equivalence_class_of(
-                (node_name, *self.equivalence_class.parts[1:])
-            )
-        return self._with(changed)
-
-    def _with(self, changed: Mapping[str, Any]) -> PodInfo:
-        copy = object.__new__(PodInfo)
-        put = object.__setattr__
-        for slot, value in zip(PodInfo.__slots__, _all_slots(self), strict=True):
-            put(copy, slot, value)
-        for slot, value in changed.items():
-            put(copy, slot, value)
-        return copy
+        data = pod.data
+        meta: Mapping[str, Any] = data.get("metadata") or {}
+        status: Mapping[str, Any] = data.get("status") or {}
+        node_name = (data.get("spec") or {}).get("nodeName") or ""
+        equivalence_class = self.equivalence_class
+        if node_name != equivalence_class.parts[0]:
+            equivalence_class = _equivalence_class_of((node_name, *equivalence_class.parts[1:]))
+        return msgspec.structs.replace(
+            self,
+            pod=pod,
+            node_name=node_name,
+            nominated_node_name=status.get("nominatedNodeName") or "",
+            is_terminating=meta.get("deletionTimestamp") is not None,
+            is_finished=status.get("phase") in ("Succeeded", "Failed"),
+            start_time=status.get("startTime") or "",
+            claim_statuses=_claim_statuses(status),
+            equivalence_class=equivalence_class,
+        )
 
     @classmethod
     def of(cls, pod: Pod, before: PodInfo | None = None) -> PodInfo:
@@ -245,8 +236,6 @@ class PodInfo:
         )
 
 
-_all_slots: Final = attrgetter(*PodInfo.__slots__)
-
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -260,22 +249,27 @@ def _has_same_spec(old: Pod, new: Pod) -> bool:
     before: Mapping[str, Any] = old.data.get("spec") or {}
     after: Mapping[str, Any] = new.data.get("spec") or {}
     if "nodeName" in after and "nodeName" not in before:
-        after = {name: value for name, value in after.items() if name != "nodeName"}
-    if after != before:
-        return False
-    if old.get("metadata", "labels") != new.get("metadata", "labels"):
+        after = {**after}
+        del after["nodeName"]
+    if after != before or _labels(old) != _labels(new):
         return False
     was: Mapping[str, Any] = old.data.get("status") or {}
     is_: Mapping[str, Any] = new.data.get("status") or {}
-    return all(was.get(name) == is_.get(name) for name in _READ_OF_STATUS) and not (
-        _resizes(was) or _resizes(is_)
-    )
+    for name in _READ_OF_STATUS:
+        if was.get(name) != is_.get(name):
+            return False
+    return not (_resizes(was) or _resizes(is_))
+
+
+def _labels(pod: Pod) -> Any:
+    return (pod.data.get("metadata") or {}).get("labels")
 
 
 def _resizes(status: Mapping[str, Any]) -> bool:
-    return any(
-        condition.get("type") == "PodResizePending" for condition in status.get("conditions") or ()
-    )
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodResizePending":
+            return True
+    return False
 
 
 def _claim_statuses(status: Mapping[str, Any]) -> tuple[Any, Any]:

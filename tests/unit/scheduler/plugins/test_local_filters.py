@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from allot.scheduler.framework.cycle_state import CycleState
@@ -201,8 +202,7 @@ def listening(port: int, ip: str = "", protocol: str = "TCP", **fields: Any) -> 
     ],
 )
 def test_node_ports(wanted: PodInfo, taken: PodInfo, conflict: bool) -> None:
-    there = taken.assigned_to("node")
-    object.__setattr__(there, "uid", "another")
+    there = msgspec.structs.replace(taken.assigned_to("node"), uid="another")
 
     expected = (Code.UNSCHEDULABLE, PORTS) if conflict else YES
     assert expected == refusal(NodePorts(), wanted, a_node_facts(), there)

@@ -115,18 +115,21 @@ class SchedulingQueue:
             self.add(pod, now)
             return
         old, queued.pod = queued.pod, pod
-        if self._unschedulable_pods.remove(queued):
-            self._unschedulable_pods.add(queued)  # it may reference other objects now
         match queued.sub_queue:
+            case SubQueue.GATED:
+                if self._gate(queued).is_success:
+                    self._activate(queued, now, "PodUpdate")
+                else:
+                    self._move(queued, SubQueue.GATED)  # it may reference other objects now
             case SubQueue.ACTIVE:
                 # Its priority may have changed.
                 self._move(queued, SubQueue.ACTIVE, next(self._tickets))
                 self._active.push(queued)
-            case SubQueue.GATED:
-                if self._gate(queued).is_success:
-                    self._enqueue(queued, now, "PodUpdate")
-            case SubQueue.UNSCHEDULABLE | SubQueue.IN_FLIGHT if event is not None:
-                self._run_queueing_hints(queued, ObservedEvent(event, old, pod), now)
+            case SubQueue.UNSCHEDULABLE | SubQueue.IN_FLIGHT:
+                if queued.sub_queue is SubQueue.UNSCHEDULABLE:
+                    self._move(queued, SubQueue.UNSCHEDULABLE)  # as above
+                if event is not None:
+                    self._run_queueing_hints(queued, ObservedEvent(event, old, pod), now)
             case _:
                 pass
 
@@ -252,7 +255,9 @@ class SchedulingQueue:
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
             if self._gate(queued).is_success:
-                self._enqueue(queued, now, event.resource)
+                self._activate(queued, now, event.resource)
+        if not self._unschedulable_pods.has_unschedulable:
+            return
         only_users = about is not None and self._hints.helps_only_referencing_pods(
             concerned, observed
         )
@@ -315,9 +320,10 @@ class SchedulingQueue:
     # --- internals ---
 
     def _gate(self, queued: QueuedPodInfo) -> Status:
-        for plugin in self._gates.get(queued.pod.scheduler_name, ()):
-            status = plugin.pre_enqueue(queued.pod)
-            if not status.is_success:
+        pod = queued.pod
+        for plugin in self._gates.get(pod.scheduler_name, ()):
+            status = plugin.pre_enqueue(pod)
+            if status is not SUCCESS and not status.is_success:
                 before, queued.gate = queued.gate, status.by(plugin.name)
                 if status.is_reported and queued.gate != before:
                     self.on_gated(queued)
@@ -331,6 +337,10 @@ class SchedulingQueue:
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, event)
             return
+        self._activate(queued, now, event)
+
+    def _activate(self, queued: QueuedPodInfo, now: float, event: str) -> None:
+        """Move a pod that is not gated to the active queue."""
         queued.queued_at = now
         self._move(queued, SubQueue.ACTIVE, next(self._tickets))
         self._active.push(queued)

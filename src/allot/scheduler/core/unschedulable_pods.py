@@ -70,6 +70,10 @@ class UnschedulablePods:
     def __len__(self) -> int:
         return len(self._entered)
 
+    @property
+    def has_unschedulable(self) -> bool:
+        return bool(self._unschedulable)
+
     def add(self, queued: QueuedPodInfo) -> None:
         """Add a gated or unschedulable pod."""
         uid = queued.pod.uid

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -30,26 +30,28 @@ class ConcurrencyLimit:
         async with self._free:
             return
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    def slot(self) -> AbstractAsyncContextManager[None]:
         """Wait for a slot and hold it, except within `released_slot`."""
-        slot = _Slot(self)
-        await slot.acquire()
-        token = _current.set(slot)
-        try:
-            yield
-        finally:
-            _current.reset(token)
-            slot.release()
+        return _Slot(self)
 
 
-class _Slot:
+class _Slot(AbstractAsyncContextManager[None]):
     """The slot of one task."""
+
+    __slots__ = ("_is_held", "_limit", "_token", "task")
 
     def __init__(self, limit: ConcurrencyLimit) -> None:
         self._limit = limit
         self._is_held = False
         self.task = asyncio.current_task()
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+        self._token = _current.set(self)
+
+    async def __aexit__(self, *_: object) -> None:
+        _current.reset(self._token)
+        self.release()
 
     async def acquire(self) -> None:
         await self._limit._free.acquire()

@@ -27,10 +27,12 @@ PRE_BIND: Final = "PreBind"
 BIND: Final = "Bind"
 POST_BIND: Final = "PostBind"
 
-ObservePoint = Callable[[str, Code, float], None]
-"""Told an extension point, how it ended, and how many seconds it took."""
+Observe = Callable[[float], None]
+"""Told how many seconds something took."""
+ObserverOfPoint = Callable[[str, Code], Observe]
+"""What observes an extension point that ends in this way."""
 ObservePlugin = Callable[[str, str, Code, float], None]
-"""The same, after the plugin's name."""
+"""Told a plugin, an extension point, how it ended, and how many seconds it took."""
 
 
 class PluginSamples:
@@ -53,13 +55,14 @@ class Durations:
 
     def __init__(
         self,
-        observe_point: ObservePoint = lambda *_: None,
+        observer_of_point: ObserverOfPoint = lambda *_: lambda _: None,
         observe_plugin: ObservePlugin | None = None,
         now: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Without `observe_plugin` no cycle is sampled."""
         self.now = now
-        self._observe_point = observe_point
+        self._observer_of_point = observer_of_point
+        self._points: dict[tuple[str, Code], Observe] = {}
         self._observe_plugin = observe_plugin
         self._cycles = 0
 
@@ -74,6 +77,9 @@ class Durations:
 
     def point(self, point: str, code: Code, started: float) -> float:
         """An extension point that began at `started` has ended; now comes back."""
+        observe = self._points.get((point, code))
+        if observe is None:
+            observe = self._points[point, code] = self._observer_of_point(point, code)
         now = self.now()
-        self._observe_point(point, code, now - started)
+        observe(now - started)
         return now

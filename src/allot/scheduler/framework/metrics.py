@@ -9,11 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from allot.scheduler.framework.durations import Durations
+from allot.scheduler.framework.durations import Durations, Observe
 from allot.scheduler.framework.histograms import QuickHistogram
 from allot.scheduler.framework.status import Code
-
-Observe = Callable[[float], None]
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -148,15 +146,10 @@ class SchedulerMetrics:
 
     def durations_of(self, scheduler_name: str) -> Durations:
         """What observes the durations of a profile's cycles."""
-        points: dict[tuple[str, Code], Observe] = {}
         plugins: dict[tuple[str, str, Code], Observe] = {}
 
-        def observe_point(point: str, code: Code, seconds: float) -> None:
-            observe = points.get((point, code))
-            if observe is None:
-                observe = self._point_seconds.writer(point, code.value, scheduler_name)
-                points[point, code] = observe
-            observe(seconds)
+        def observer_of_point(point: str, code: Code) -> Observe:
+            return self._point_seconds.writer(point, code.value, scheduler_name)
 
         def observe_plugin(plugin: str, point: str, code: Code, seconds: float) -> None:
             observe = plugins.get((plugin, point, code))
@@ -165,7 +158,7 @@ class SchedulerMetrics:
                 plugins[plugin, point, code] = observe
             observe(seconds)
 
-        return Durations(observe_point, observe_plugin)
+        return Durations(observer_of_point, observe_plugin)
 
     def alternative_chosen(self, profile: str, rank: int) -> None:
         """A request got one of its prioritized alternatives; 0 is the most preferred."""

@@ -203,7 +203,7 @@ def test_an_event_about_an_object_is_news_only_to_pods_that_name_it() -> None:
         "pod-7"
     ]
     assert queue.checks == 1
-    assert plugin.asked == 2, "once because of the event, once on the way in"
+    assert plugin.asked == 1
 
 
 @pytest.mark.parametrize("about", ["key-none", None])

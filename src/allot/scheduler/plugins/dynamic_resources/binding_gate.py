@@ -211,11 +211,11 @@ class BindingGate:
 
         A claim that is being deleted would otherwise never go, and the pod never get another.
         """
-        if not self._is_complete():
-            return
         claims = [self._tracker.get(key) for key in claim_keys(pod)]
-        if any(map(_is_lost, claims)) and any(
-            claim is not None and is_reserved_for(claim, pod) for claim in claims
+        if (
+            any(map(_is_lost, claims))
+            and any(claim is not None and is_reserved_for(claim, pod) for claim in claims)
+            and self._is_complete()
         ):
             self.release_claims(pod)
 

@@ -127,7 +127,7 @@ class Attempt:
 
     async def bind(self) -> Status:
         profile = Profile("p", [self.bench.plugin, *self.more, DefaultBinder(self.client)])
-        durations = Durations(lambda point, code, _: self.points.append((point, code)))
+        durations = Durations(lambda point, code: lambda _: self.points.append((point, code)))
         return await run_pre_bind_and_bind(profile, durations, self.bench.state, self.pod, "node-1")
 
     async def node(self) -> str:

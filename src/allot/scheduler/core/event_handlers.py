@@ -61,6 +61,8 @@ class EventHandlers:
         self._on_pod_deleted = on_pod_deleted
         self._waiting: dict[str, PodInfo] = {}
         """Pods without a node that this scheduler is responsible for, by uid."""
+        self._latest: PodInfo | None = None
+        """The last new pod, which the next one may be similar to."""
         self._claims.add_listener(self._on_claim_change)
         self._claims.add_ledger_listener(self._devices.allocation_changed)
         self._claims.add_release_listener(self._on_claim_release)
@@ -100,7 +102,10 @@ class EventHandlers:
 
     def on_pod_update(self, pod: Pod) -> None:
         uid: str = pod.data["metadata"].get("uid") or ""
-        info = PodInfo.of(pod, self._waiting.get(uid) or self._cluster.pod(uid))
+        known = self._waiting.get(uid) or self._cluster.pod(uid)
+        info = PodInfo.of(pod, known, self._latest)
+        if known is None:
+            self._latest = info
         if info.node_name or info.is_finished:
             self._placed(info)
         elif self._is_responsible_for(info.scheduler_name):

@@ -52,7 +52,7 @@ class NodeScorer:
             if samples is not None:
                 samples.add(plugin.name, PRE_SCORE, status.code, started)
                 started = samples.now()
-            if status.is_skip:
+            if status.code is Code.SKIP:
                 state.skipped_scores.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
         for index in cache.unscored(indexes):

@@ -169,5 +169,6 @@ def status_change(
 
 
 def _reference(pod: PodInfo) -> ObjectReference:
-    version = pod.pod.metadata.resource_version
-    return ObjectReference("v1", "Pod", pod.namespace, pod.name, pod.uid, version)
+    (namespace, name), metadata = pod.key, pod.pod.data["metadata"]
+    version = metadata.get("resourceVersion") or ""
+    return ObjectReference("v1", "Pod", namespace, name, pod.uid, version)

@@ -133,12 +133,13 @@ class SchedulingCycle:
             status, nodes = plugin.pre_filter(state, pod, self._cluster)
             if samples is not None:
                 samples.add(plugin.name, PRE_FILTER, status.code, started)
-            if status.is_skip:
+            code = status.code
+            if code is Code.SKIP:
                 state.skipped_filters.add(plugin.name)
                 continue
-            if status.code is Code.ERROR:
+            if code is Code.ERROR:
                 return CycleError(state, _prefixed(status, "PreFilter", plugin.name))
-            if not status.is_success:
+            if code is not Code.SUCCESS:
                 return self._rejected_by_pre_filter(state, status.by(plugin.name))
             if nodes is not None:
                 names = nodes if names is None else names & nodes

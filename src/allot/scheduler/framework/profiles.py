@@ -39,6 +39,7 @@ class Profile:
         """`disabled` are plugins switched off at single points, such as `score`, by point."""
         self.scheduler_name = scheduler_name
         self.plugins = tuple(plugins)
+        self._plugin_by_name = {plugin.name: plugin for plugin in self.plugins}
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self._disabled = disabled or {}
         self.pre_enqueue = self._at("preEnqueue", PreEnqueuePlugin)  # type: ignore[type-abstract]
@@ -63,4 +64,4 @@ class Profile:
         )
 
     def plugin(self, name: str) -> Plugin | None:
-        return next((plugin for plugin in self.plugins if plugin.name == name), None)
+        return self._plugin_by_name.get(name)

@@ -34,6 +34,8 @@ class DeviceState:
         self._with_conditions: set[str] = set()
         """Slices with devices that have binding conditions (KEP-5007), by name."""
         self._node_equivalence = NodeEquivalence()
+        self._node_classes: dict[str, tuple[int, TargetNode, Hashable | None]] = {}
+        """Equivalence classes by node, each with the last change that it includes."""
         self._touch_node = touch
         self._changes = 0
         self._last_change: dict[str, int] = {}
@@ -92,6 +94,7 @@ class DeviceState:
 
     def forget_node(self, name: str) -> None:
         self._targets.pop(name, None)
+        self._node_classes.pop(name, None)
         self._last_change.pop(name, None)
         self.inventory.forget_node(name)
 
@@ -133,8 +136,15 @@ class DeviceState:
         """Equal for nodes on which equal claims get equal results; None if unknown."""
         if self.inventory.taint_rules:
             return None  # rules may select single devices
+        last_change = self.last_change(target.name)
+        known = self._node_classes.get(target.name)
+        if known is not None and known[0] == last_change and known[1] is target:
+            return known[2]
         node_class = self._node_equivalence.class_of(target, ledger)
-        return None if node_class is None else (self._classes_version, node_class)
+        if node_class is not None:
+            node_class = (self._classes_version, node_class)
+        self._node_classes[target.name] = last_change, target, node_class
+        return node_class
 
     def pools_of(self, node: str) -> tuple[PoolId, ...]:
         """A node's own pools, one for each slice, in the same order for all nodes of an equivalence class."""

@@ -165,11 +165,29 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             equivalence_class=equivalence_class,
         )
 
+    def _for_other_pod(self, pod: Pod) -> PodInfo:
+        """The same for another pod of the namespace with an equal spec."""
+        uid = pod.data["metadata"].get("uid") or ""
+        return msgspec.structs.replace(self._as_now(pod), key=pod.key, uid=uid)
+
+    def _stands_for(self, pod: Pod) -> bool:
+        """Whether another pod is equal for plugins, but for its name: those of a controller mostly are."""
+        return (
+            _has_same_spec(self.pod, pod)
+            and self.key.namespace == pod.key.namespace
+            and not any(claim.is_ephemeral for claim in self.volume_claims)
+        )
+
     @classmethod
-    def of(cls, pod: Pod, before: PodInfo | None = None) -> PodInfo:
-        """The parsed pod. Unchanged parts are taken over from `before`, an earlier version."""
+    def of(cls, pod: Pod, before: PodInfo | None = None, similar: PodInfo | None = None) -> PodInfo:
+        """The parsed pod. Unchanged parts are taken over from `before`, an earlier version.
+
+        Without one, they are taken over from `similar`, any other pod, if both have the same spec.
+        """
         if before is not None and _has_same_spec(before.pod, pod):
             return before._as_now(pod)
+        if before is None and similar is not None and similar._stands_for(pod):
+            return similar._for_other_pod(pod)
         data = pod.data
         meta: Mapping[str, Any] = data.get("metadata") or {}
         spec: Mapping[str, Any] = data.get("spec") or {}

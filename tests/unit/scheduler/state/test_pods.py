@@ -177,6 +177,40 @@ def test_a_later_version_is_what_it_would_be_alone(
 
     later = PodInfo.of(alone.pod, WANTING)
 
-    for slot in PodInfo.__slots__:
+    for slot in PodInfo.__struct_fields__:
         assert getattr(later, slot) == getattr(alone, slot), slot
     assert (later.tolerations is not WANTING.tolerations) is parsed_again
+
+
+# --- pods that are similar ---
+
+NEAR_OTHERS = {"podAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}}
+SCRATCH = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("common", "change", "parsed_again"),
+    [
+        pytest.param({}, {}, False, id="equal"),
+        pytest.param({}, {"status": {"nominatedNodeName": "n"}}, False, id="in-its-status"),
+        pytest.param({}, {"node": "n"}, False, id="bound"),
+        pytest.param({}, {"labels": {"app": "b"}}, True, id="other-labels"),
+        pytest.param({}, {"requests": {"cpu": "2"}}, True, id="other-requests"),
+        pytest.param({"node": "n"}, {"node": "m"}, True, id="both-bound"),
+        pytest.param({"affinity": NEAR_OTHERS}, {}, False, id="of-one-namespace"),
+        pytest.param({"affinity": NEAR_OTHERS}, {"namespace": "b"}, True, id="of-two-namespaces"),
+        pytest.param({"volumes": SCRATCH}, {}, True, id="with-volumes-of-their-own"),
+    ],
+)
+def test_a_pod_like_another_is_what_it_would_be_alone(
+    common: dict[str, Any], change: dict[str, Any], parsed_again: bool
+) -> None:
+    given = {"tolerations": [{"key": "k", "operator": "Exists"}], **common}
+    other = a_pod_info("other", **given)
+    alone = a_pod_info("pod", **given | change)
+
+    similar = PodInfo.of(alone.pod, None, other)
+
+    for slot in PodInfo.__struct_fields__:
+        assert getattr(similar, slot) == getattr(alone, slot), slot
+    assert (similar.tolerations is not other.tolerations) is parsed_again

@@ -54,7 +54,7 @@ def waits_for_binding(allocation: AllocationResult) -> bool:
 
 def has_conditions(claim: ResourceClaim) -> bool:
     """Whether some device of the allocation must be made ready before a pod may use it."""
-    return any(True for _ in _conditioned(claim))
+    return next(_conditioned(claim), None) is not None
 
 
 def dropped_conditions(
@@ -201,11 +201,9 @@ def drivers_with_conditions(claims: Iterable[ResourceClaim]) -> list[str]:
 def _conditioned(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult]:
     allocation = claim.status.allocation
     if allocation is not None:
-        yield from (
-            each
-            for each in allocation.devices.results
-            if each.binding_conditions or each.binding_failure_conditions
-        )
+        for each in allocation.devices.results:
+            if each.binding_conditions or each.binding_failure_conditions:
+                yield each
 
 
 def _first_true(names: Iterable[str], conditions: dict[str, Condition]) -> Condition | None:

@@ -73,13 +73,15 @@ def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:
 
 
 def is_created_for(claim: ResourceClaim, pod: PodInfo) -> bool:
-    return any(
-        owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references
-    )
+    for owner in claim.metadata.owner_references:
+        if owner.controller and owner.uid == pod.uid:
+            return True
+    return False
 
 
 def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
-    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+    consumers = claim.status.reserved_for
+    return bool(consumers) and any(consumer.uid == pod.uid for consumer in consumers)
 
 
 def uses(pod: PodInfo, claim: ResourceClaim) -> bool:

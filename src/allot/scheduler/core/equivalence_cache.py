@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, compress, islice
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
+
+T = TypeVar("T")
 
 NOT_FITTING: Final = 0
 MAY_FIT: Final = 1
@@ -134,9 +136,13 @@ class EquivalenceClassCache:
         result.raw = raw
         self._unscored.discard(index)
 
-    def fixed_scores(self, indexes: Iterable[int]) -> list[int]:
+    def nodes_at(self, indexes: Sequence[int]) -> list[NodeInfo]:
+        """The nodes that `find` has found."""
+        return _selected(self.nodes, indexes)
+
+    def fixed_scores(self, indexes: Sequence[int]) -> list[int]:
         """The sums of the fixed scores of these nodes, which all have scores."""
-        return list(map(self._fixed_scores.__getitem__, indexes))
+        return _selected(self._fixed_scores, indexes)
 
     def raw_scores(self, indexes: Iterable[int], scorer: int) -> list[int]:
         """The raw scores that one plugin gave these nodes, which all have scores."""
@@ -150,15 +156,20 @@ class EquivalenceClassCache:
         """
         while True:
             fits = self._fits[start:] + self._fits[:start]
-            found = list(islice(compress(self.indexes_from(start), fits), wanted))
+            indexes = self.indexes_from(start)
+            if fits.find(NOT_FITTING, 0, wanted) >= 0:
+                indexes = compress(indexes, fits)
+            found = list(islice(indexes, wanted))
             # Every node without a result may fit, so all those in between are found.
             unknown = self._within(self._unknown, found) if found and self._unknown else ()
-            if not unknown:
-                return found
+            all_fit = True
             for index in unknown:
                 status = self.at(index, evaluate).status
                 if status.code is Code.ERROR:
                     return status
+                all_fit &= status is SUCCESS
+            if all_fit:
+                return found
 
     def _within(self, few: AbstractSet[int], indexes: Sequence[int]) -> list[int]:
         """Those of `few` between the first and the last of `indexes`, which may wrap around, in that order."""
@@ -176,6 +187,16 @@ class EquivalenceClassCache:
                 if result is not None and result.status is not SUCCESS
             )
         return self._node_statuses
+
+
+def _selected(values: Sequence[T], indexes: Sequence[int]) -> list[T]:
+    """The values at ascending indexes, which may wrap around."""
+    first, last = indexes[0], indexes[-1]
+    if (last - first) % len(values) != len(indexes) - 1:
+        return list(map(values.__getitem__, indexes))
+    if first <= last:  # none in between is left out
+        return list(values[first : last + 1])
+    return [*values[first:], *values[: last + 1]]
 
 
 def _fits_byte(result: NodeResult | None) -> int:

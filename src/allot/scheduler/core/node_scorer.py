@@ -44,7 +44,7 @@ class NodeScorer:
         """The node with the highest score; among equals the one that was tried first."""
         if len(indexes) == 1:
             return cache.nodes[indexes[0]]
-        nodes = list(map(cache.nodes.__getitem__, indexes))
+        nodes = cache.nodes_at(indexes)
         durations, samples = self._durations, state.samples
         began = started = durations.now()
         for plugin in self._profile.pre_score:
@@ -84,12 +84,11 @@ class NodeScorer:
         cached: Sequence[ScorePlugin],
     ) -> None:
         node, weights = cache.nodes[index], self._profile.weight_by_plugin
-        fixed = sum(
-            weights[plugin.name] * plugin.score(state, pod, node)
-            for plugin in self._fixed_scores
-            if plugin.name not in state.skipped_scores
-        )
-        raw = tuple(plugin.score(state, pod, node) for plugin in cached)
+        fixed = 0
+        for plugin in self._fixed_scores:
+            if plugin.name not in state.skipped_scores:
+                fixed += weights[plugin.name] * plugin.score(state, pod, node)
+        raw = tuple([plugin.score(state, pod, node) for plugin in cached])
         cache.put_scores(index, fixed, raw)
 
     def _add_weighted(

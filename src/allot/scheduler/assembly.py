@@ -97,7 +97,7 @@ class SchedulerProcess:
         self.queue = SchedulingQueue.of_profiles(
             self.profiles,
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
-            lambda sub_queue, event: self.metrics.pod_queued(sub_queue.value, event),
+            self.metrics.pod_queued,
         )
         self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)
         self.metrics.collect_cache_size(self.cluster.sizes)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from allot.client.errors import log_failure
 from allot.scheduler.core.attempt_reporter import AttemptReporter
@@ -37,6 +37,17 @@ log = logging.getLogger(__name__)
 
 MAX_BINDINGS: Final = 100
 """Pods that are bound at the same time. Pods that only wait for devices or volumes do not count."""
+
+
+class _BindingCycle(NamedTuple):
+    """A binding cycle that runs."""
+
+    task: asyncio.Task[None]
+    profile: Profile
+    state: CycleState
+    pod: PodInfo
+    node_name: str
+    started: float
 
 
 class BindingCycles:
@@ -67,10 +78,8 @@ class BindingCycles:
         self._spawn = spawn
         self._wake = wake
         self.limit = ConcurrencyLimit(MAX_BINDINGS)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, _BindingCycle] = {}
         """Binding cycles that run, by uid of the pod."""
-        self._gone: set[str] = set()
-        """Pods that were deleted while they were being bound, by uid."""
 
     def start(
         self,
@@ -82,18 +91,18 @@ class BindingCycles:
         waiting: WaitingPod | None,
     ) -> None:
         """Bind a reserved pod, after `waiting` if a permit plugin said WAIT."""
-        pod = queued.pod
         task = self._spawn(self._bind(profile, state, queued, node_name, started, waiting))
-        task.add_done_callback(partial(self._ended, profile, state, pod, node_name, started))
-        self._tasks[pod.uid] = task
+        cycle = _BindingCycle(task, profile, state, queued.pod, node_name, started)
+        self._running[queued.pod.uid] = cycle
 
     def stop(self, uid: str) -> bool:
         """Cancel the binding of a deleted pod; False if it is not being bound."""
-        task = self._tasks.pop(uid, None)
-        if task is None or task.done():
+        cycle = self._running.pop(uid, None)
+        if cycle is None or cycle.task.done():
             return False
-        self._gone.add(uid)
-        task.cancel()
+        # A task that is cancelled before its first step runs no code of its own: so this is a callback.
+        cycle.task.add_done_callback(partial(self._cancelled, cycle))
+        cycle.task.cancel()
         return True
 
     def unreserve(self, profile: Profile, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -120,7 +129,7 @@ class BindingCycles:
             status = await waiting.wait()
             self._waiting_pods.remove(pod.uid)
             if not status.is_success:
-                self._tasks.pop(pod.uid, None)
+                self._running.pop(pod.uid, None)
                 self._metrics.observe_attempt(
                     "unschedulable", profile.scheduler_name, self._clock() - started
                 )
@@ -135,7 +144,7 @@ class BindingCycles:
         except Exception as error:  # noqa: BLE001 - the other pods go on
             log_failure(log, error, "pod %s: binding failed", pod.key)
             status = failed(error)
-        self._tasks.pop(pod.uid, None)
+        self._running.pop(pod.uid, None)
         self._metrics.observe_attempt(
             "scheduled" if status.is_success else "error",
             profile.scheduler_name,
@@ -169,22 +178,11 @@ class BindingCycles:
             queued, status.message, nominated_node=nominated
         )
 
-    def _ended(
-        self,
-        profile: Profile,
-        state: CycleState,
-        pod: PodInfo,
-        node_name: str,
-        started: float,
-        task: asyncio.Task[None],
-    ) -> None:
-        """Unreserve a pod that was deleted during its binding.
-
-        A task that is cancelled before its first step runs no code of its own, so this is a callback.
-        """
-        is_gone = pod.uid in self._gone
-        self._gone.discard(pod.uid)
-        if is_gone and task.cancelled():
-            self._waiting_pods.remove(pod.uid)
-            self._metrics.observe_attempt("error", profile.scheduler_name, self._clock() - started)
-            self.unreserve(profile, state, pod, node_name)
+    def _cancelled(self, cycle: _BindingCycle, task: asyncio.Task[None]) -> None:
+        """Unreserve a pod that was deleted during its binding."""
+        if not task.cancelled():
+            return
+        _, profile, state, pod, node_name, started = cycle
+        self._waiting_pods.remove(pod.uid)
+        self._metrics.observe_attempt("error", profile.scheduler_name, self._clock() - started)
+        self.unreserve(profile, state, pod, node_name)

@@ -148,7 +148,9 @@ class BindingGate:
             claims = await write(not with_conditions)
             if with_conditions:
                 await self._check_conditions_kept(pod, decided, claims)
-            await self._until_ready(pod, node_name, claims)
+            conditioned = [claim for claim in claims if has_conditions(claim)]
+            if conditioned:
+                await self._until_ready(pod, node_name, claims, conditioned)
             outcome = BindingOutcome.SUCCESS
         except DevicesNotReadyError as error:
             outcome = error.outcome
@@ -176,11 +178,12 @@ class BindingGate:
         raise DevicesNotReadyError(why, keeps_nomination=False)
 
     async def _until_ready(
-        self, pod: PodInfo, node_name: str, claims: Sequence[ResourceClaim]
+        self,
+        pod: PodInfo,
+        node_name: str,
+        claims: Sequence[ResourceClaim],
+        conditioned: Sequence[ResourceClaim],
     ) -> None:
-        conditioned = [claim for claim in claims if has_conditions(claim)]
-        if not conditioned:
-            return
         started, outcome = self._now(), BindingOutcome.ERROR
         try:
             outlook = self._wait.outlook(conditioned)

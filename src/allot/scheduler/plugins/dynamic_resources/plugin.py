@@ -350,7 +350,7 @@ class DynamicResources(
             raise
         for claim in devices.reserved:
             self._tracker.remove_pending_allocation(claim)
-            if claim.status.allocation is not None:
+            if devices.has_alternatives and claim.status.allocation is not None:
                 for chosen in chosen_alternatives(claim, claim.status.allocation):
                     if self._metrics is not None:
                         self._metrics.alternative_chosen(pod.scheduler_name, chosen.rank)

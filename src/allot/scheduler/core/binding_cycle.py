@@ -37,7 +37,7 @@ def run_reserve_and_permit(
         if samples is not None:
             samples.add(plugin.name, RESERVE, status.code, started)
             started = samples.now()
-        if not status.is_success:
+        if status.code is not Code.SUCCESS:
             durations.point(RESERVE, status.code, began)
             return status.by(plugin.name)
     began = started = durations.point(RESERVE, Code.SUCCESS, began)
@@ -94,7 +94,7 @@ async def _run_pre_bind(
         status = await plugin.pre_bind(state, pod, node_name)
         if samples is not None:
             samples.add(plugin.name, PRE_BIND, status.code, started)
-        if not status.is_success:
+        if status.code is not Code.SUCCESS:
             return status.by(plugin.name)
     return None
 
@@ -116,7 +116,7 @@ async def _run_bind(
         if samples is not None:
             samples.add(binder.name, BIND, status.code, started)
             started = samples.now()
-        if not status.is_skip:
+        if status.code is not Code.SKIP:
             durations.point(BIND, status.code, began)
             return status
     return Status(Code.ERROR, ("no bind plugin took the pod",))

@@ -145,14 +145,12 @@ class BindingCycles:
             log_failure(log, error, "pod %s: binding failed", pod.key)
             status = failed(error)
         self._running.pop(pod.uid, None)
-        self._metrics.observe_attempt(
-            "scheduled" if status.is_success else "error",
-            profile.scheduler_name,
-            self._clock() - started,
-        )
-        if status.is_success:
+        is_bound, now = status.is_success, self._clock()
+        result = "scheduled" if is_bound else "error"
+        self._metrics.observe_attempt(result, profile.scheduler_name, now - started)
+        if is_bound:
             self._pod_status.scheduled(pod, node_name)
-            self._metrics.pod_scheduled(queued.attempts, self._clock() - queued.added_at)
+            self._metrics.pod_scheduled(queued.attempts, now - queued.added_at)
             run_post_bind(profile, durations, state, pod, node_name)
             self._queue.done(queued)
             return

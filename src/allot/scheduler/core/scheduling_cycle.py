@@ -164,13 +164,14 @@ class SchedulingCycle:
     ) -> _FeasibleNodes | Status:
         """Search where all filters have cached results."""
         cache = filters.cache
-        start = self._start % len(cache) if cache else 0
-        wanted = self._nodes_to_find(state, len(cache))
+        total = len(cache)
+        start = self._start % total if total else 0
+        wanted = self._nodes_to_find(state, total)
         found = cache.find(start, wanted, self._evaluate_node(state, pod, filters))
         if isinstance(found, Status):
             return found
         enough = len(found) == wanted and found
-        evaluated = (found[-1] - start) % len(cache) + 1 if enough else len(cache)
+        evaluated = (found[-1] - start) % total + 1 if enough else total
         return _FeasibleNodes(found, evaluated)
 
     def _find_uncached(

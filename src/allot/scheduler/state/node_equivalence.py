@@ -88,7 +88,7 @@ class NodeEquivalence:
 
     def pools(self, node: str) -> tuple[PoolId, ...]:
         """The node's pools, one for each slice, in the order of `class_of`."""
-        return tuple(known.pool for _, known in _by_pool(self._by_node.get(node, {})))
+        return tuple([known.pool for _, known in _by_pool(self._by_node.get(node, {}))])
 
     def class_of(self, node: TargetNode, ledger: Ledger) -> Hashable | None:
         """Equal for nodes of one equivalence class; None for nodes without one."""
@@ -116,4 +116,4 @@ def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
     names = ledger.taken(pool)
     if not names:
         return ()
-    return tuple((name, ledger.held_as(pool.device_id(name))) for name in sorted(names))
+    return tuple([(name, ledger.held_as(pool.device_id(name))) for name in sorted(names)])

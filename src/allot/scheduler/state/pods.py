@@ -269,7 +269,7 @@ def _has_same_spec(old: Pod, new: Pod) -> bool:
     if "nodeName" in after and "nodeName" not in before:
         after = {**after}
         del after["nodeName"]
-    if after != before or _labels(old) != _labels(new):
+    if after != before or old.data["metadata"].get("labels") != new.data["metadata"].get("labels"):
         return False
     was: Mapping[str, Any] = old.data.get("status") or {}
     is_: Mapping[str, Any] = new.data.get("status") or {}
@@ -277,10 +277,6 @@ def _has_same_spec(old: Pod, new: Pod) -> bool:
         if was.get(name) != is_.get(name):
             return False
     return not (_resizes(was) or _resizes(is_))
-
-
-def _labels(pod: Pod) -> Any:
-    return (pod.data.get("metadata") or {}).get("labels")
 
 
 def _resizes(status: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ Timeouts are cached too, and retried with backoff.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from operator import is_
 from typing import Final, NamedTuple
 
 from allot.allocation import TargetNode
@@ -44,6 +45,8 @@ class ClassAllocation(NamedTuple):
     pools: tuple[PoolId, ...]
     """The pools of that node, in the order in which all nodes of the class have them."""
     allocation: NodeAllocation
+    without_results: NodeAllocation
+    """The same for nodes that may not be chosen."""
 
     def on_node(self, node: str, pools: tuple[PoolId, ...]) -> NodeAllocation:
         """The allocation on a node of the class: of equal devices in the pools of that node."""
@@ -151,7 +154,10 @@ class NodeAllocations:
         if allocation.status.code is not Code.ERROR:
             if len(self._by_node_class) >= MAX_NODE_CLASSES:
                 self._by_node_class.clear()
-            self._by_node_class[node_class] = ClassAllocation(node, pools, allocation)
+            without_results = allocation._replace(results=())
+            self._by_node_class[node_class] = ClassAllocation(
+                node, pools, allocation, without_results
+            )
 
 
 class AllocationCache:
@@ -177,7 +183,9 @@ class AllocationCache:
 
 def with_own_shares(allocation: NodeAllocation, new_share_id: Callable[[], str]) -> NodeAllocation:
     """The allocation for another set of equal claims: with share ids of its own."""
-    results = tuple(_with_own_shares(result, new_share_id) for result in allocation.results)
+    results = tuple([_with_own_shares(result, new_share_id) for result in allocation.results])
+    if all(map(is_, results, allocation.results)):
+        return allocation
     return allocation._replace(results=results)
 
 

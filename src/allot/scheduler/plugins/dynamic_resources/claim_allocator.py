@@ -166,7 +166,7 @@ class ClaimAllocator(ClaimQueueing):
             answer = known.on_node(target.name, self._devices.pools_of(target.name))
             answer = with_own_shares(answer, self._new_share_id)
         elif known is not None:
-            answer = known.allocation._replace(results=())
+            answer = known.without_results
         else:
             answer = self.allocate_on(claims, target, time, devices.avoided)
             if answer.timed_out and not time.caches_timeouts:

@@ -24,14 +24,15 @@ class Unusable(NamedTuple):
 
 def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
     """The pod's claims in the order of its spec; entries that need none are left out."""
-    claims = []
+    claims: list[ResourceClaim] = []
+    namespace = pod.key.namespace
     for entry in pod.claims:
         name = claim_name(pod, entry)
         if isinstance(name, Unusable):
             return name
         if name is None:
             continue
-        claim = find(ObjectKey(pod.namespace, name))
+        claim = find(ObjectKey(namespace, name))
         if claim is None:
             return Unusable(
                 f'could not find ResourceClaim "{pod.namespace}/{name}"',
@@ -51,8 +52,12 @@ def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
 
 def claim_keys(pod: PodInfo) -> list[ObjectKey]:
     """The keys of the claims that the pod names, usable or not."""
-    names = dict.fromkeys(claim_name(pod, entry) for entry in pod.claims)
-    return [ObjectKey(pod.namespace, name) for name in names if isinstance(name, str)]
+    keys: dict[ObjectKey, None] = {}
+    for entry in pod.claims:
+        name = claim_name(pod, entry)
+        if isinstance(name, str):
+            keys[ObjectKey(pod.key.namespace, name)] = None
+    return list(keys)
 
 
 def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:

@@ -93,6 +93,7 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
         self._reporter = AttemptReporter(queue, cluster, pod_status, clock, self.wake)
         self.bindings = BindingCycles(
             queue,
@@ -154,15 +155,26 @@ class Scheduler:
                 # Let bindings and informers run between two cycles.
                 await asyncio.sleep(0)
         finally:
+            self._stop_timer()
             await self._end_tasks()
 
     async def _sleep(self, until: float) -> None:
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(max(until - self._clock(), 0.001), self.wake)
-        try:
-            await self._awake.wait()
-        finally:
-            timer.cancel()
+        at = loop.time() + max(until - self._clock(), 0.001)
+        # One timer for many waits: the loop may be woken too early, but not too late.
+        if self._timer is None or self._timer.when() > at:
+            self._stop_timer()
+            self._timer = loop.call_at(at, self._on_timer)
+        await self._awake.wait()
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.wake()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     async def _end_tasks(self) -> None:
         await cancel_and_wait(*self._tasks, ignore_errors=True)

@@ -52,6 +52,15 @@ class _Filters(NamedTuple):
     """Score plugins whose raw scores are cached with the filter results."""
 
 
+class _Split(NamedTuple):
+    """Which filters are cached, by those that a pod skips and those that cannot be cached for it."""
+
+    skipped: frozenset[str]
+    uncached: Sequence[FilterPlugin]
+    cached: Sequence[FilterPlugin]
+    cached_scores: Sequence[ScorePlugin]
+
+
 class SchedulingCycle:
     """Decides for the pods of one profile."""
 
@@ -66,6 +75,8 @@ class SchedulingCycle:
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
         self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
+        self._last_split: _Split | None = None
+        """Most pods are like the one before."""
         self.evaluations = 0
         """How often the filters ran on a node; tests count it."""
 
@@ -298,7 +309,6 @@ class SchedulingCycle:
     def _split_filters(self, state: CycleState, pod: PodInfo) -> _Filters:
         """Which filters have cached results in this cycle, and the cache of the pod's class."""
         skipped = state.skipped_filters
-        cached = [plugin for plugin in self._local_filters if plugin.name not in skipped]
         uncached: list[FilterPlugin] = []
         key: tuple[Hashable, ...] = (pod.equivalence_class,)
         for plugin in self._other_filters:
@@ -308,15 +318,25 @@ class SchedulingCycle:
             if equivalence_key is None:
                 uncached.append(plugin)
             else:
-                cached.append(plugin)
                 key = (*key, plugin.name, equivalence_key)
+        cache = self._cache_for(key)
+        last = self._last_split
+        if last is None or last.skipped != skipped or last.uncached != uncached:
+            last = self._last_split = self._split(frozenset(skipped), uncached)
+        return _Filters(cache, last.cached, uncached, last.cached_scores)
+
+    def _split(self, skipped: frozenset[str], uncached: Sequence[FilterPlugin]) -> _Split:
+        filters = (*self._local_filters, *self._other_filters)
+        cached = [
+            plugin for plugin in filters if plugin.name not in skipped and plugin not in uncached
+        ]
         names = {plugin.name for plugin in cached}
         scores = [
             plugin
             for plugin in self._scorer.other_scores
             if plugin.name in names or plugin.scores_by_filter in names
         ]
-        return _Filters(self._cache_for(key), cached, uncached, [*self._scorer.raw_scores, *scores])
+        return _Split(skipped, uncached, cached, [*self._scorer.raw_scores, *scores])
 
     def _cache_for(self, key: Hashable) -> EquivalenceClassCache:
         """The cache of an equivalence class, synced. The least recently used one is dropped."""

@@ -27,11 +27,11 @@ Spec = Mapping[str, Any]
 
 def _restarts_all_containers(spec: Spec) -> bool:
     containers = chain(spec.get("initContainers") or (), spec.get("containers") or ())
-    return any(
-        rule.get("action") == "RestartAllContainers"
-        for container in containers
-        for rule in container.get("restartPolicyRules") or ()
-    )
+    for container in containers:
+        for rule in container.get("restartPolicyRules") or ():
+            if rule.get("action") == "RestartAllContainers":
+                return True
+    return False
 
 
 def _has_users_of_its_own_on_the_host_network(spec: Spec) -> bool:

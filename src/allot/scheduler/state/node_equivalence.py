@@ -112,8 +112,11 @@ def _by_pool(slices: Mapping[str, _Slice]) -> Iterable[tuple[str, _Slice]]:
 
 
 def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
-    """The allocated devices and shares of a pool."""
+    """The allocated devices and shares of a pool: by name alone if they are held as a whole."""
     names = ledger.taken(pool)
     if not names:
         return ()
-    return tuple([(name, ledger.held_as(pool.device_id(name))) for name in sorted(names)])
+    if not ledger.shared:
+        return tuple(sorted(names))
+    held_by_name = ((name, ledger.held_as(pool.device_id(name))) for name in sorted(names))
+    return tuple(name if held is True else (name, held) for name, held in held_by_name)

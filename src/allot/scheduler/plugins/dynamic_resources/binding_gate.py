@@ -14,6 +14,7 @@ from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.features import BINDING_CONDITIONS
 from allot.scheduler.framework.bind_errors import KeepsNominationError
+from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -136,11 +137,12 @@ class BindingGate:
         node_name: str,
         decided: Sequence[ResourceClaim],
         write: Callable[[bool], Awaitable[Sequence[ResourceClaim]]],
+        binding: OrderedBinding | None = None,
     ) -> None:
         """Write the claims, then wait until every device is ready; `ClaimChangedError` or `ClientError` if not.
 
-        `write` is told whether the pod can be bound as soon as it has succeeded. What was written is given back when
-        waiting fails; if writing does, that is the caller's business.
+        `write` is told whether the pod can be bound as soon as it has succeeded, and may have sent `binding` with it.
+        What was written is given back when waiting fails; if writing does, that is the caller's business.
         """
         started, outcome = self._now(), BindingOutcome.ERROR
         with_conditions = any(map(has_conditions, decided))
@@ -149,7 +151,8 @@ class BindingGate:
             if with_conditions:
                 await self._check_conditions_kept(pod, decided, claims)
             conditioned = [claim for claim in claims if has_conditions(claim)]
-            if conditioned:
+            # A pod that is bound does not wait, even if admission has added conditions to what was written.
+            if conditioned and (binding is None or await binding.outcome() is None):
                 await self._until_ready(pod, node_name, claims, conditioned)
             outcome = BindingOutcome.SUCCESS
         except DevicesNotReadyError as error:

@@ -295,7 +295,8 @@ class DynamicResources(
             if self._gate is None:
                 await write(True)
             else:
-                await self._gate.write_and_wait(pod, node_name, devices.decided, write)
+                decided = devices.decided
+                await self._gate.write_and_wait(pod, node_name, decided, write, state.binding)
         except (ClaimChangedError, ClientError) as error:
             devices.written = [claim for claim in devices.written if self._is_reserved(claim, pod)]
             self._avoid_held_devices(pod, devices.decided, error)

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from allot.api.base import replace
+from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.client import Client
-from allot.client.resources import PODS
+from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.client.transport import NOT_RUN, ClusterTransport, Response
 from allot.scheduler.core.binding_cycle import run_pre_bind_and_bind
 from allot.scheduler.framework.bind_errors import BoundElsewhereError
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import BIND, PRE_BIND, Durations
+from allot.scheduler.framework.handle import NoPodEvents
 from allot.scheduler.framework.plugins import PreBindPlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.plugins.default_binder import DefaultBinder
+from allot.scheduler.plugins.dynamic_resources.binding_gate import BindingGate
+from allot.scheduler.plugins.dynamic_resources.binding_reports import BindingWaitReporter
+from allot.scheduler.plugins.dynamic_resources.binding_wait import BindingWait, NodeGoneError
+from allot.scheduler.plugins.dynamic_resources.claim_writes import ClaimWriter
 from allot.scheduler.state.pods import PodInfo
 from allot.testing.builders import a_device, a_slice, an_allocation
-from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
+from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import NOW, Bench
 from tests.unit.scheduler.plugins.dynamic_resources.server import (
     Disturbed,
     Scene,
@@ -340,5 +348,46 @@ def test_a_pod_that_is_deleted_meanwhile_leaves_no_binding_under_way(turns: int)
 
         assert binding.cancelled() or binding.result().is_success
         assert asyncio.all_tasks() == before
+
+    played(story)
+
+
+def with_conditions(claim: ResourceClaim) -> ResourceClaim:
+    """The claim as admission may change it: with a condition for its device."""
+    allocation = an_allocation("gpu-0", node="node-1")
+    (result,) = allocation.devices.results
+    conditioned = replace(result, binding_conditions=("Attached",))
+    devices = replace(allocation.devices, results=(conditioned,))
+    status = replace(claim.status, allocation=replace(allocation, devices=devices))
+    return replace(claim, status=status)
+
+
+@pytest.mark.parametrize("is_sent", [True, False], ids=["sent", "not-sent"])
+def test_a_pod_that_is_bound_does_not_wait_for_its_devices(is_sent: bool) -> None:
+    async def story(scene: Scene) -> None:
+        attempt = await Attempt.of(scene, "claim")
+        tracker = attempt.bench.tracker
+        wait = BindingWait(tracker, timedelta(seconds=1), lambda: NOW, lambda _: False)
+        writer = ClaimWriter(attempt.client, tracker.get)
+        reporter = BindingWaitReporter(NoPodEvents(), None)
+        gate = BindingGate(tracker, writer, wait, reporter, lambda work: work.close())
+        binding = DefaultBinder(attempt.client).ordered_binding(
+            attempt.bench.state, attempt.pod, "node-1"
+        )
+        claim = await scene.stored()
+
+        async def write(may_bind: bool) -> list[ResourceClaim]:
+            assert may_bind
+            client = binding.follow() if is_sent else None
+            if client is not None:
+                await client.update_status(RESOURCE_CLAIMS, await scene.stored())
+            return [with_conditions(claim)]
+
+        waiting = gate.write_and_wait(attempt.pod, "node-1", [claim], write, binding)
+        if is_sent:
+            await waiting
+        else:
+            with pytest.raises(NodeGoneError):
+                await waiting
 
     played(story)

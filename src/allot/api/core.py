@@ -163,7 +163,7 @@ class Pod(RawObject):
     def status(self) -> PodStatus:
         return self.read(PodStatus, "status")
 
-    @property
+    @lazy
     def node_name(self) -> str:
         return str(self.get("spec", "nodeName", default=""))
 
@@ -171,11 +171,11 @@ class Pod(RawObject):
     def scheduler_name(self) -> str:
         return str(self.get("spec", "schedulerName", default="default-scheduler"))
 
-    @property
+    @lazy
     def phase(self) -> str:
         return str(self.get("status", "phase", default=""))
 
-    @property
+    @lazy
     def is_finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from allot.api.identities import ObjectKey
 from allot.client.codecs import Codec
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -21,6 +24,38 @@ class Delta(NamedTuple, Generic[T]):
     new: T | None
 
 
+class _Index(Generic[T]):
+    """The keys of objects by the values that a function gives for them."""
+
+    def __init__(self, function: IndexFunction[T]) -> None:
+        self.function = function
+        self.keys_by_value: dict[str, dict[ObjectKey, None]] = {}
+        self._values: dict[ObjectKey, tuple[str, ...]] = {}
+
+    def put(self, key: ObjectKey, values: tuple[str, ...]) -> None:
+        """Most changes of an object leave its values as they are."""
+        known = self._values.get(key, ())
+        if known == values:
+            return
+        if known:
+            self.remove(key)
+        if values:
+            self._values[key] = values
+            for value in values:
+                keys = self.keys_by_value.get(value)
+                if keys is None:
+                    keys = self.keys_by_value[value] = {}
+                keys[key] = None
+
+    def remove(self, key: ObjectKey) -> None:
+        for value in self._values.pop(key, ()):
+            keys = self.keys_by_value.get(value)
+            if keys is not None:  # a function may give a value twice
+                keys.pop(key, None)
+                if not keys:
+                    del self.keys_by_value[value]
+
+
 class ObjectStore(Generic[T]):
     """Objects are shared by all readers: never modify one in place."""
 
@@ -28,8 +63,8 @@ class ObjectStore(Generic[T]):
         self._codec = codec
         self._objects: dict[ObjectKey, T] = {}
         self._functions = dict(indexes)
-        self._indexes: dict[str, dict[str, dict[ObjectKey, T]]] = {name: {} for name in indexes}
-        self._values: dict[ObjectKey, list[tuple[str, tuple[str, ...]]]] = {}
+        self._indexes = {name: _Index(function) for name, function in indexes.items()}
+        """Those that are kept up to date."""
 
     # --- reading ---
 
@@ -44,13 +79,17 @@ class ObjectStore(Generic[T]):
 
     def by_index(self, name: str, value: str) -> list_[T]:
         """The objects for which an index function gave this value."""
-        return list(self._indexes[name].get(value, _NOTHING).values())
+        keys = self._index(name).keys_by_value.get(value)
+        if keys is None:
+            return []
+        objects = self._objects
+        return [objects[key] for key in keys]
 
     def keys_by_index(self, name: str, value: str) -> list_[ObjectKey]:
-        return list(self._indexes[name].get(value, _NOTHING))
+        return list(self._index(name).keys_by_value.get(value, ()))
 
     def index_values(self, name: str) -> KeysView[str]:
-        return self._indexes[name].keys()
+        return self._index(name).keys_by_value.keys()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -61,20 +100,29 @@ class ObjectStore(Generic[T]):
     def __contains__(self, key: ObjectKey) -> bool:
         return key in self._objects
 
-    # --- updating ---
+    # --- indexes ---
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
-        known = self._functions.get(name)
-        if known is function:
-            return
-        if known is not None:
+        """An index that is built when it is first asked for: many are about what few clusters have."""
+        known = self._functions.setdefault(name, function)
+        if known is not function:
             raise ValueError(f"duplicate index {name}")
-        entries = {key: tuple(dict.fromkeys(function(obj))) for key, obj in self._objects.items()}
-        self._functions[name] = function
-        self._indexes[name] = {}
-        for key, values in entries.items():
-            self._values.setdefault(key, []).append((name, values))
-            self._enter(name, values, key, self._objects[key])
+
+    def _index(self, name: str) -> _Index[T]:
+        return self._indexes.get(name) or self._build_index(name)
+
+    def _build_index(self, name: str) -> _Index[T]:
+        """Objects that the function fails for are left out until they change."""
+        index = _Index(self._functions[name])
+        for key, obj in self._objects.items():
+            try:
+                index.put(key, tuple(index.function(obj)))
+            except Exception:
+                log.exception("%s: the function of index %s failed", key, name)
+        self._indexes[name] = index
+        return index
+
+    # --- updating ---
 
     def put(self, key: ObjectKey, obj: T) -> Iterable[Delta[T]]:
         """Add or update an object; the changes, none if it is unchanged.
@@ -88,19 +136,19 @@ class ObjectStore(Generic[T]):
                 return ()
             if codec.uid(old) != codec.uid(obj):
                 return self._succeed(key, old, obj)
-        self._set(key, old, obj)
+        self._set(key, obj)
         return (Delta(old, obj),)
 
     def put_newer(self, key: ObjectKey, obj: T) -> T | None:
         """Add an object, or replace it by a newer version; the one that was replaced."""
         old = self._objects.get(key)
-        self._set(key, old, obj)
+        self._set(key, obj)
         return old
 
     def _succeed(self, key: ObjectKey, old: T, new: T) -> Iterator[Delta[T]]:
         self._remove(key)
         yield Delta(old, None)
-        self._set(key, None, new)
+        self._set(key, new)
         yield Delta(None, new)
 
     def drop(self, key: ObjectKey, last: T | None = None) -> Iterable[Delta[T]]:
@@ -111,45 +159,18 @@ class ObjectStore(Generic[T]):
         self._remove(key)
         return (Delta(last if last is not None else old, None),)
 
-    def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
-        if not self._functions:
-            self._objects[key] = new
-            return
-        # Call all index functions first: if one raises, the store is unchanged.
-        entered = [
-            (name, tuple(dict.fromkeys(function(new))))
-            for name, function in self._functions.items()
-        ]
-        if old is not None and self._values[key] != entered:
-            self._leave(key)
-        self._objects[key] = new
-        self._values[key] = entered
-        for name, values in entered:
-            if values:
-                self._enter(name, values, key, new)
+    def _set(self, key: ObjectKey, obj: T) -> None:
+        if self._indexes:
+            # Call all index functions first: if one raises, the store is unchanged.
+            entries = [(index, tuple(index.function(obj))) for index in self._indexes.values()]
+            for index, values in entries:
+                index.put(key, values)
+        self._objects[key] = obj
 
     def _remove(self, key: ObjectKey) -> None:
         del self._objects[key]
-        if self._functions:
-            self._leave(key)
-
-    def _enter(self, name: str, values: Iterable[str], key: ObjectKey, obj: T) -> None:
-        index = self._indexes[name]
-        for value in values:
-            found = index.get(value)
-            if found is None:
-                found = index[value] = {}
-            found[key] = obj
-
-    def _leave(self, key: ObjectKey) -> None:
-        for name, values in self._values.pop(key):
-            index = self._indexes[name]
-            for value in values:
-                found = index[value]
-                found.pop(key, None)
-                if not found:
-                    del index[value]
+        for index in self._indexes.values():
+            index.remove(key)
 
 
 list_ = list
-_NOTHING: dict[ObjectKey, T] = {}  # type: ignore[valid-type]

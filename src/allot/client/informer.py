@@ -9,10 +9,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from allot.api.identities import ObjectKey
-from allot.api.managed_fields import without_managed_fields
+from allot.api.managed_fields import strip_managed_fields
 from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
@@ -103,7 +103,7 @@ class Informer(Generic[T]):
         self._client = client
         self._clock = client.clock
         self._chance = chance
-        self._handlers: tuple[ResourceEventHandlers[T], ...] = ()
+        self._set_handlers(())
         self._followers: tuple[Follower[T], ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._skipped: dict[ObjectKey, T] = {}
@@ -145,11 +145,17 @@ class Informer(Generic[T]):
         handlers = ResourceEventHandlers(on_add, on_update, on_delete)
         if on_add is not None:
             self._replay(on_add)
-        self._handlers = (*self._handlers, handlers)
+        self._set_handlers((*self._handlers, handlers))
         return handlers
 
     def remove_handlers(self, handlers: ResourceEventHandlers[T]) -> None:
-        self._handlers = tuple(known for known in self._handlers if known is not handlers)
+        self._set_handlers(tuple(known for known in self._handlers if known is not handlers))
+
+    def _set_handlers(self, handlers: tuple[ResourceEventHandlers[T], ...]) -> None:
+        self._handlers = handlers
+        self._on_add = tuple(each.on_add for each in handlers if each.on_add is not None)
+        self._on_update = tuple(each.on_update for each in handlers if each.on_update is not None)
+        self._on_delete = tuple(each.on_delete for each in handlers if each.on_delete is not None)
 
     def add_follower(self, follower: Follower[T]) -> None:
         """Call `follower` after each change of the store. Objects that exist are left to the caller."""
@@ -198,7 +204,7 @@ class Informer(Generic[T]):
 
     def put(self, obj: T) -> None:
         # Not read from the store; a write without them leaves the stored ones unchanged.
-        obj = without_managed_fields(obj)
+        strip_managed_fields(obj)
         key = self.resource.codec.key(obj)
         try:
             for old, new in self.store.put(key, obj):
@@ -206,7 +212,8 @@ class Informer(Generic[T]):
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
-            self._skipped.pop(key, None)
+            if self._skipped:
+                self._skipped.pop(key, None)
 
     def put_newer(self, key: ObjectKey, obj: T) -> None:
         """Put a version that another informer has put just now: it is newer, and has no managedFields."""
@@ -215,7 +222,8 @@ class Informer(Generic[T]):
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
-            self._skipped.pop(key, None)
+            if self._skipped:
+                self._skipped.pop(key, None)
             self._notify(key, old, obj)
 
     def _skip(self, key: ObjectKey, obj: T) -> None:
@@ -246,26 +254,29 @@ class Informer(Generic[T]):
         """Call followers and event handlers: for an addition without `old`, for a deletion without `new`."""
         for follower in self._followers:
             follower(key, old, new)
-        for on_add, on_update, on_delete in self._handlers:
-            try:
-                if new is None:
-                    if on_delete is not None and old is not None:
-                        on_delete(old)
-                elif old is None:
-                    if on_add is not None:
-                        on_add(new)
-                elif on_update is not None:
+        if new is None:
+            if old is not None:
+                self._call(self._on_delete, key, old)
+        elif old is None:
+            self._call(self._on_add, key, new)
+        else:
+            for on_update in self._on_update:
+                try:
                     on_update(old, new)
+                except Exception:
+                    log.exception("%s %s: an event handler failed", self.resource, key)
+
+    def _call(self, handlers: Iterable[Callable[[T], None]], key: ObjectKey, obj: T) -> None:
+        for handler in handlers:
+            try:
+                handler(obj)
             except Exception:
                 log.exception("%s %s: an event handler failed", self.resource, key)
 
     def _replay(self, on_add: Callable[[T], None]) -> None:
         for key in tuple(self.store.keys()):
-            try:
-                if (obj := self.store.get(key)) is not None:
-                    on_add(obj)
-            except Exception:
-                log.exception("%s %s: an event handler failed", self.resource, key)
+            if (obj := self.store.get(key)) is not None:
+                self._call((on_add,), key, obj)
 
 
 list_ = list
@@ -300,6 +311,8 @@ class InformerFactory:
         self._streaming = streaming
         self._sources = sources
         self._informers: dict[tuple[Resource[object], Scope], Informer[object]] = {}
+        self._unsynced: list[Informer[Any]] = []
+        """Informers that had not synced when that was last asked."""
         self._companions: dict[Callable[[InformerFactory], Companion], Companion] = {}
 
     def informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
@@ -308,6 +321,7 @@ class InformerFactory:
         if found is None:
             made = self.new_informer(resource, scope)
             self._informers[resource, scope] = made  # type: ignore[index, assignment]
+            self._unsynced.append(made)
             return made
         return found  # type: ignore[return-value]
 
@@ -336,7 +350,10 @@ class InformerFactory:
 
     @property
     def has_synced(self) -> bool:
-        return all(informer.has_synced for informer in self._informers.values())
+        # An informer that has synced stays so: the question is asked for every pod.
+        while self._unsynced and self._unsynced[-1].has_synced:
+            self._unsynced.pop()
+        return not self._unsynced
 
     async def stop(self) -> None:
         running = (*self._informers.values(), *self._companions.values())

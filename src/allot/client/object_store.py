@@ -136,19 +136,22 @@ class ObjectStore(Generic[T]):
                 return ()
             if codec.uid(old) != codec.uid(obj):
                 return self._succeed(key, old, obj)
-        self._set(key, obj)
+        self.put_newer(key, obj)
         return (Delta(old, obj),)
 
     def put_newer(self, key: ObjectKey, obj: T) -> T | None:
         """Add an object, or replace it by a newer version; the one that was replaced."""
-        old = self._objects.get(key)
-        self._set(key, obj)
+        objects = self._objects
+        old = objects.get(key)
+        if self._indexes:
+            self._enter(key, obj)
+        objects[key] = obj
         return old
 
     def _succeed(self, key: ObjectKey, old: T, new: T) -> Iterator[Delta[T]]:
         self._remove(key)
         yield Delta(old, None)
-        self._set(key, new)
+        self.put_newer(key, new)
         yield Delta(None, new)
 
     def drop(self, key: ObjectKey, last: T | None = None) -> Iterable[Delta[T]]:
@@ -159,13 +162,11 @@ class ObjectStore(Generic[T]):
         self._remove(key)
         return (Delta(last if last is not None else old, None),)
 
-    def _set(self, key: ObjectKey, obj: T) -> None:
-        if self._indexes:
-            # Call all index functions first: if one raises, the store is unchanged.
-            entries = [(index, tuple(index.function(obj))) for index in self._indexes.values()]
-            for index, values in entries:
-                index.put(key, values)
-        self._objects[key] = obj
+    def _enter(self, key: ObjectKey, obj: T) -> None:
+        """Update the indexes. All functions are called first: if one raises, the store is unchanged."""
+        entries = [(index, tuple(index.function(obj))) for index in self._indexes.values()]
+        for index, values in entries:
+            index.put(key, values)
 
     def _remove(self, key: ObjectKey) -> None:
         del self._objects[key]

@@ -149,10 +149,10 @@ def view_of(scope: Scope) -> View[Any] | None:
     def view(obj: RawObject) -> RawObject | None:
         if namespace and obj.key.namespace != namespace:
             return None
-        is_in = all(
-            (obj.get(*path, default="") == value) is equals for path, value, equals in wanted
-        )
-        return obj if is_in else None
+        for path, value, equals in wanted:
+            if (obj.get(*path, default="") == value) is not equals:
+                return None
+        return obj
 
     return view
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import field
 
@@ -152,6 +153,14 @@ class PodParts(OpenObject, frozen=True):
 # --- views ---
 
 
+class PodClaimEntry(NamedTuple):
+    """An entry of `spec.resourceClaims`: an existing claim, or one to be created from a template."""
+
+    name: str
+    claim_name: str
+    template_name: str
+
+
 class Pod(RawObject):
     """A pod. Other fields are in `data`."""
 
@@ -182,6 +191,40 @@ class Pod(RawObject):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         return self.read(PodConditions, "status").conditions
+
+    # --- claims: from raw JSON, as event handlers ask every version of every pod ---
+
+    @lazy
+    def claim_entries(self) -> Sequence[PodClaimEntry]:
+        return [
+            PodClaimEntry(
+                entry.get("name") or "",
+                entry.get("resourceClaimName") or "",
+                entry.get("resourceClaimTemplateName") or "",
+            )
+            for entry in self.get("spec", "resourceClaims") or ()
+        ]
+
+    @lazy
+    def claim_statuses(self) -> Mapping[str, str | None]:
+        """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
+        return {
+            entry.get("name") or "": entry.get("resourceClaimName")
+            for entry in self.get("status", "resourceClaimStatuses") or ()
+        }
+
+    @lazy
+    def extended_claim(self) -> str:
+        """The claim for the pod's extended resources; empty if it has none."""
+        status = self.get("status", "extendedResourceClaimStatus") or {}
+        return status.get("resourceClaimName") or ""
+
+    @lazy
+    def used_claims(self) -> Sequence[str]:
+        """The names of all claims that the pod refers to, whether they exist or not."""
+        entries, statuses = self.claim_entries, self.claim_statuses
+        names = [entry.claim_name or statuses.get(entry.name) or "" for entry in entries]
+        return list(dict.fromkeys(filter(None, (*names, self.extended_claim))))
 
 
 class PodConditions(OpenObject, frozen=True):

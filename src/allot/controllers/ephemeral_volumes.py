@@ -72,7 +72,8 @@ class EphemeralVolumeController(QueueController[ObjectKey]):
         )
 
     def _pod_changed(self, pod: Pod) -> None:
-        if any(volume.get("ephemeral") for volume in pod.get("spec", "volumes") or ()):
+        volumes = pod.get("spec", "volumes")
+        if volumes and any(volume.get("ephemeral") for volume in volumes):
             self.queue.add(pod.key)
 
     def _claim_deleted(self, claim: RawObject) -> None:

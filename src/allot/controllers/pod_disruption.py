@@ -34,11 +34,12 @@ class PodRef(NamedTuple):
 
 
 def pod_ref(pod: Pod) -> PodRef:
-    return PodRef(*PODS.codec.key(pod), PODS.codec.uid(pod))
+    namespace, name = pod.key
+    return PodRef(namespace, name, PODS.codec.uid(pod))
 
 
 def is_deleting(pod: Pod) -> bool:
-    return pod.get("metadata", "deletionTimestamp") is not None
+    return pod.data["metadata"].get("deletionTimestamp") is not None
 
 
 class Disruption(NamedTuple):

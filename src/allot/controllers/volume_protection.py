@@ -28,6 +28,7 @@ from allot.controllers.pod_volume_claims import (
     refers_to,
     volume_claims,
 )
+from allot.controllers.workloads.accessors import uid_of
 from allot.controllers.workloads.conditions import ConditionUpdate, conditions_of, with_condition
 from allot.controllers.workloads.status_writes import write_status
 
@@ -116,8 +117,8 @@ class PersistentVolumeClaimProtectionController(_ProtectionController):
         self._pods.add_handlers(self._pod_event, self._pod_changed, self._pod_event)
 
     def _pod_changed(self, old: Pod, new: Pod) -> None:
-        if (old.metadata.uid, old.node_name, old.is_finished) != (
-            new.metadata.uid,
+        if (uid_of(old), old.node_name, old.is_finished) != (
+            uid_of(new),
             new.node_name,
             new.is_finished,
         ):

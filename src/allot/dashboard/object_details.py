@@ -21,7 +21,6 @@ from allot.api.slices import Device, DeviceAttribute
 from allot.api.times import read_time
 from allot.client import resources
 from allot.client.snapshot import Snapshot
-from allot.controllers.resource_claims.pods import claim_entries, claim_statuses, used_claims
 from allot.dashboard.claim_log import Noticed
 from allot.dashboard.floor_plan import FloorPlan
 from allot.questions.object_states import claim_state, event_time
@@ -195,7 +194,7 @@ def _pods_of(objects: Snapshot, claim: ResourceClaim) -> list[Pod]:
             found[key] = pod
     if not found:
         for pod in objects.of(resources.PODS):
-            if pod.key.namespace == namespace and name in used_claims(pod):
+            if pod.key.namespace == namespace and name in pod.used_claims:
                 found[pod.key] = pod
     return list(found.values())
 
@@ -210,7 +209,7 @@ def pod_row(pod: Pod) -> Json:
         "phase": pod.phase or "Pending",
         "node": pod.node_name,
         "created": _seconds(pod.metadata.creation_timestamp),
-        "claims": [f"{pod.key.namespace}/{name}" for name in used_claims(pod)],
+        "claims": [f"{pod.key.namespace}/{name}" for name in pod.used_claims],
     }
 
 
@@ -218,9 +217,9 @@ def pod_detail(objects: Snapshot, key: ObjectKey, events: Iterable[RawObject]) -
     pod = objects.get(resources.PODS, key)
     if pod is None:
         return None
-    statuses = claim_statuses(pod)
+    statuses = pod.claim_statuses
     claims = []
-    for entry in claim_entries(pod):
+    for entry in pod.claim_entries:
         name = entry.claim_name or statuses.get(entry.name) or ""
         claim = objects.get(resources.RESOURCE_CLAIMS, ObjectKey(key.namespace, name))
         claims.append(

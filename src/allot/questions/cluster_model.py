@@ -32,7 +32,6 @@ from allot.controllers.resource_claims.decisions import (
     plan,
     written_by,
 )
-from allot.controllers.resource_claims.pods import used_claims
 from allot.controllers.resource_claims.templates import is_made_for
 from allot.controllers.workloads.names import generated_name
 from allot.controllers.workloads.ownership import controller_of
@@ -252,7 +251,7 @@ class ClusterModel:
 
     def _release(self, pod: Pod, owner: ConsumerState) -> None:
         namespace, uid = pod.key.namespace, _uid(pod)
-        for name in used_claims(pod):
+        for name in pod.used_claims:
             claim = self.objects.get(resources.RESOURCE_CLAIMS, ObjectKey(namespace, name))
             if claim is None:
                 continue

@@ -16,7 +16,6 @@ from allot.apiserver.defaults.pod_priority import Denied, PriorityClasses, resol
 from allot.apiserver.defaults.pods import pod_defaults, tolerate_short_outages
 from allot.client import resources
 from allot.client.snapshot import Snapshot
-from allot.controllers.resource_claims.pods import claim_entries, claim_statuses
 from allot.controllers.resource_claims.templates import claim_key, claim_statuses_to_write
 
 
@@ -53,8 +52,8 @@ def named(pod: Pod, name: str, now: datetime, namespace: str = "") -> Pod:
 
 def missing_template(pod: Pod, objects: Snapshot) -> str:
     """The first ResourceClaimTemplate that the pod names and that does not exist, as a sentence; empty if all do."""
-    known = claim_statuses(pod)
-    for entry in claim_entries(pod):
+    known = pod.claim_statuses
+    for entry in pod.claim_entries:
         if not entry.template_name or entry.name in known:
             continue
         key = ObjectKey(pod.key.namespace, entry.template_name)
@@ -65,8 +64,8 @@ def missing_template(pod: Pod, objects: Snapshot) -> str:
 
 def new_claims(pod: Pod, objects: Snapshot) -> Iterator[tuple[str, ResourceClaim]]:
     """The claims that the controller creates for the pod, by entry. Entries without a template have none."""
-    known = claim_statuses(pod)
-    for entry in claim_entries(pod):
+    known = pod.claim_statuses
+    for entry in pod.claim_entries:
         if not entry.template_name or entry.name in known:
             continue
         key = ObjectKey(pod.key.namespace, entry.template_name)

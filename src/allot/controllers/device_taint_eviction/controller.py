@@ -98,23 +98,29 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
 
     # --- event handlers ---
 
+    @property
+    def _may_evict(self) -> bool:
+        """Whether pods may have to be evicted, or were to be. In most clusters no device has such a taint."""
+        waits = bool(self._waiting or self._evicted)
+        return waits or self._affected.has_evicting_taints
+
     def _pod_added(self, pod: Pod) -> None:
-        if _has_claims(pod):
+        if self._may_evict and _has_claims(pod):
             self._add_pods((pod,))
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
-        if _has_claims(new) and _situation(old) != _situation(new):
+        if self._may_evict and _has_claims(new) and _situation(old) != _situation(new):
             self._add_pods((new,))
 
     def _pod_deleted(self, pod: Pod) -> None:
         self._pod_added(pod)
 
     def _claim_changed(self, claim: ResourceClaim) -> None:
-        if claim.status.allocation is not None:
+        if claim.status.allocation is not None and self._may_evict:
             self._add_pods(self._affected.consumers(claim))
 
     def _claim_updated(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        if (old.status.allocation, old.status.reserved_for) != (
+        if self._may_evict and (old.status.allocation, old.status.reserved_for) != (
             new.status.allocation,
             new.status.reserved_for,
         ):

@@ -82,6 +82,8 @@ class DisruptionController(QueueController[ObjectKey]):
         self.queue.add(budget.key)
 
     def _enqueue_budgets_of(self, pod: Pod) -> None:
+        if not self._budgets.store:
+            return
         for budget in self._budgets_of(pod):
             self.queue.add(budget.key)
 

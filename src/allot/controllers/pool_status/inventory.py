@@ -97,7 +97,8 @@ class PoolInventory:
     def _update_claim(self, old: ResourceClaim, new: ResourceClaim) -> None:
         if old.status.allocation == new.status.allocation:
             return
-        self._remove_claim(old)
+        if old.status.allocation is not None:
+            self._remove_claim(old)
         self._add_claim(new)
 
     def _remove_claim(self, claim: ResourceClaim) -> None:

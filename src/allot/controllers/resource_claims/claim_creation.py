@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from allot.api.claims import ResourceClaim
-from allot.api.core import Pod
+from allot.api.core import Pod, PodClaimEntry
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
@@ -25,12 +25,7 @@ from allot.controllers.resource_claims.mutation_cache import (
     CREATED_CLAIM_TTL_SECONDS,
     CreatedClaims,
 )
-from allot.controllers.resource_claims.pods import (
-    ClaimEntry,
-    claim_entries,
-    claim_statuses,
-    uid_of,
-)
+from allot.controllers.resource_claims.pods import uid_of
 from allot.controllers.resource_claims.templates import (
     claim_already_made,
     claim_from,
@@ -105,8 +100,8 @@ class ClaimCreator:
 
     def has_created_all(self, pod: Pod) -> bool:
         """Whether the claims of all entries with a template are known, and the pod's status names them."""
-        statuses, (namespace, _) = claim_statuses(pod), pod.key
-        for entry in claim_entries(pod):
+        statuses, (namespace, _) = pod.claim_statuses, pod.key
+        for entry in pod.claim_entries:
             if not entry.template_name:
                 continue
             if entry.name not in statuses:
@@ -122,7 +117,7 @@ class ClaimCreator:
             return
         claim_by_entry = {}
         failed: ClaimCreationError | None = None
-        for entry in claim_entries(pod):
+        for entry in pod.claim_entries:
             if not entry.template_name:
                 continue
             try:
@@ -140,8 +135,8 @@ class ClaimCreator:
 
     async def _create_at_once(self, pod: Pod) -> bool:
         """The same for a new pod, in one message. False if something is left to do."""
-        entries = [entry for entry in claim_entries(pod) if entry.template_name]
-        if not entries or claim_statuses(pod) or self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
+        entries = [entry for entry in pod.claim_entries if entry.template_name]
+        if not entries or pod.claim_statuses or self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
             return False
         new_claims: list[_NewClaim] = []
         for entry in entries:
@@ -169,10 +164,10 @@ class ClaimCreator:
         await client.submit_create(_RAW_CLAIMS, claim)
         self._note_created(new.key, pod, new.template)
 
-    async def _claim_of(self, pod: Pod, entry: ClaimEntry) -> str | None:
+    async def _claim_of(self, pod: Pod, entry: PodClaimEntry) -> str | None:
         """The name of an entry's claim, created if missing; None if the entry needs none."""
         uid, (namespace, _) = uid_of(pod), pod.key
-        statuses = claim_statuses(pod)
+        statuses = pod.claim_statuses
         if entry.name in statuses:
             name = statuses[entry.name]
             key = ObjectKey(namespace, name or "")
@@ -222,7 +217,7 @@ class ClaimCreator:
         owner = owning_pod(claim)
         return owner.uid if owner is not None else ""
 
-    async def _create(self, pod: Pod, entry: ClaimEntry) -> str | None:
+    async def _create(self, pod: Pod, entry: PodClaimEntry) -> str | None:
         template = await self._template(ObjectKey(pod.key.namespace, entry.template_name))
         if (reason := refusal(template, self._gates)) is not None:
             raise ClaimCreationError(reason)

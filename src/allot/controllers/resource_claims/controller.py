@@ -23,13 +23,7 @@ from allot.controllers.resource_claims.indexes import (
     templates_used_by_pod,
 )
 from allot.controllers.resource_claims.metrics import ClaimMetrics
-from allot.controllers.resource_claims.pods import (
-    has_claims,
-    is_deleting,
-    is_done,
-    uid_of,
-    used_claims,
-)
+from allot.controllers.resource_claims.pods import has_claims, is_deleting, is_done, uid_of
 from allot.controllers.resource_claims.reservations import Reservations
 
 
@@ -115,7 +109,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
     def _queue_claims_of(self, pod: Pod) -> bool:
         """Queue all claims that the pod uses, has reserved or owns; whether there may be any."""
         namespace = pod.key.namespace
-        keys = {ObjectKey(namespace, name) for name in used_claims(pod)}
+        keys = {ObjectKey(namespace, name) for name in pod.used_claims}
         for claim in self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
             keys.add(claim.key)
         for key in keys:

@@ -7,7 +7,6 @@ from typing import Final
 from allot.api.claims import ResourceClaim, ResourceClaimConsumerReference
 from allot.api.core import Pod
 from allot.api.meta import OwnerReference
-from allot.controllers.resource_claims.pods import claim_entries, used_claims
 
 PODS_BY_CLAIM: Final = "resource-claims/pods-by-claim"
 PODS_BY_TEMPLATE: Final = "resource-claims/pods-by-template"
@@ -17,12 +16,12 @@ CLAIMS_BY_POD: Final = "resource-claims/claims-by-pod"
 
 def claims_used_by_pod(pod: Pod) -> list[str]:
     namespace = pod.data["metadata"].get("namespace", "")
-    return [f"{namespace}/{name}" for name in used_claims(pod)]
+    return [f"{namespace}/{name}" for name in pod.used_claims]
 
 
 def templates_used_by_pod(pod: Pod) -> list[str]:
     namespace = pod.data["metadata"].get("namespace", "")
-    entries = claim_entries(pod)
+    entries = pod.claim_entries
     return [f"{namespace}/{entry.template_name}" for entry in entries if entry.template_name]
 
 

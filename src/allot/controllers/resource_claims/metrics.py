@@ -42,11 +42,13 @@ class ClaimFacts(NamedTuple):
 
 
 def claim_facts(claim: ResourceClaim) -> ClaimFacts:
-    requests = claim.spec.devices.requests
-    uses = Uses(
-        any(one.exactly is not None and one.exactly.admin_access for one in requests),
-        any(one.first_available for one in requests),
-    )
+    has_admin_access = has_prioritized_list = False
+    for request in claim.spec.devices.requests:
+        if request.first_available:
+            has_prioritized_list = True
+        if request.exactly is not None and request.exactly.admin_access:
+            has_admin_access = True
+    uses = Uses(has_admin_access, has_prioritized_list)
     annotations = claim.metadata.annotations
     source = ""
     if POD_CLAIM_NAME in annotations:

@@ -34,14 +34,7 @@ from allot.controllers.resource_claims.decisions import (
 )
 from allot.controllers.resource_claims.indexes import is_pod, owning_pod
 from allot.controllers.resource_claims.mutation_cache import DeletedPods
-from allot.controllers.resource_claims.pods import (
-    claim_entries,
-    extended_claim,
-    is_deleting,
-    is_done,
-    uid_of,
-    used_claims,
-)
+from allot.controllers.resource_claims.pods import is_deleting, is_done, uid_of
 from allot.controllers.resource_claims.templates import is_made_for
 
 log = logging.getLogger(__name__)
@@ -80,6 +73,9 @@ class Reservations:
         owner, state = owning_pod(claim), ConsumerState.NEEDED
         if owner is not None and not consumers_left(claim, done):
             state = self._state_in_copy(ObjectKey(namespace, owner.name), owner.uid)
+        is_needed = state is ConsumerState.NEEDED and not done
+        if is_needed and claim.metadata.deletion_timestamp is None:
+            return False
         return state is ConsumerState.UNKNOWN or bool(plan(claim, done, state))
 
     async def clean_up(self, key: ObjectKey) -> None:
@@ -151,13 +147,13 @@ class Reservations:
     def are_complete(self, pod: Pod) -> bool:
         """Whether the informer shows no allocated claim of a bound pod that is not reserved for it."""
         namespace, uid = pod.key.namespace, uid_of(pod)
-        claims = (self._claims.get(ObjectKey(namespace, name)) for name in used_claims(pod))
+        claims = (self._claims.get(ObjectKey(namespace, name)) for name in pod.used_claims)
         return not any(claim is not None and lacks_reservation(claim, uid) for claim in claims)
 
     async def add_missing(self, pod: Pod) -> None:
         """Reserve the allocated claims of a bound pod for it."""
         namespace, uid = pod.key.namespace, uid_of(pod)
-        for name in used_claims(pod):
+        for name in pod.used_claims:
             key = ObjectKey(namespace, name)
             claim = self._claims.get(key)
             if claim is not None and lacks_reservation(claim, uid):
@@ -206,5 +202,5 @@ def _may_use_claims(pod: Pod | None, uid: str) -> bool:
 
 def _must_be_owned(pod: Pod, claim_name: str) -> bool:
     """Whether the claim must be owned by the pod, because it was created for it."""
-    named = any(entry.claim_name == claim_name for entry in claim_entries(pod))
-    return not named or claim_name == extended_claim(pod)
+    named = any(entry.claim_name == claim_name for entry in pod.claim_entries)
+    return not named or claim_name == pod.extended_claim

@@ -17,7 +17,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.indexes import owning_pod
-from allot.controllers.resource_claims.pods import claim_statuses, uid_of
+from allot.controllers.resource_claims.pods import uid_of
 from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
 MAX_BASE: Final = 57
@@ -124,7 +124,7 @@ def claim_statuses_to_write(
     pod: Pod, claim_by_entry: Mapping[str, str]
 ) -> list[dict[str, str]] | None:
     """`status.resourceClaimStatuses` with these claims, sorted; None if nothing changes."""
-    known = claim_statuses(pod)
+    known = pod.claim_statuses
     if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
         return None
     statuses = []

@@ -104,17 +104,19 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             self.queue.add(new.key)
 
     def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if not self._quotas.store:
+            return
         if old.is_finished != new.is_finished or old.spec != new.spec:
             self._add_all(GroupResource("", "pods"), new.metadata.namespace)
 
     def _object_changed(
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
+        if old is None or not self._quotas.store:
+            return
         resource = GroupResource(kind.group, kind.plural)
-        if new is None and old is not None:
+        if new is None or resource in _SHRINKING:
             self._add_all(resource, old.metadata.namespace)
-        elif old is not None and new is not None and resource in _SHRINKING:
-            self._add_all(resource, new.metadata.namespace)
 
     def _add_all(self, resource: GroupResource, namespace: str) -> None:
         """Queue the quotas that may limit a resource in a namespace, once for a burst of events."""

@@ -78,16 +78,22 @@ class TaintEvictionController(QueueController[PodRef]):
             self.queue.add(pod_ref(pod))
 
     def _pod_added(self, pod: Pod) -> None:
-        """Queue the pod if it may have to leave its node, or if it was to leave one."""
+        if self._may_leave(pod):
+            self.queue.add(pod_ref(pod))
+
+    def _may_leave(self, pod: Pod) -> bool:
+        """Whether the pod may have to leave its node, or was to leave one."""
         node = self._nodes.get(ObjectKey("", pod.node_name)) if pod.node_name else None
+        if node is not None and evicting_taints(node):
+            return True
+        if not self._waiting and not self._deleted:
+            return False
         ref = pod_ref(pod)
-        may_leave = node is not None and evicting_taints(node)
-        if may_leave or ref in self._waiting or ref in self._deleted:
-            self.queue.add(ref)
+        return ref in self._waiting or ref in self._deleted
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
-        if _situation(old) != _situation(new):
-            self._pod_added(new)
+        if self._may_leave(new) and _situation(old) != _situation(new):
+            self.queue.add(pod_ref(new))
 
     def _pod_deleted(self, pod: Pod) -> None:
         self._pod_added(pod)

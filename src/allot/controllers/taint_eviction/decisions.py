@@ -26,9 +26,12 @@ class NodeTaint(NamedTuple):
 
 
 def evicting_taints(node: Node) -> tuple[NodeTaint, ...]:
+    taints = node.taints
+    if not taints:
+        return ()
     return tuple(
         NodeTaint(taint.get("key", ""), taint.get("value", ""), read_time(taint.get("timeAdded")))
-        for taint in node.taints
+        for taint in taints
         if taint.get("effect") == NO_EXECUTE
     )
 

@@ -15,15 +15,15 @@ LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def uid_of(obj: RawObject) -> str:
-    return str(obj.get("metadata", "uid", default=""))
+    return str((obj.data.get("metadata") or {}).get("uid") or "")
 
 
 def name_of(obj: RawObject) -> str:
-    return str(obj.get("metadata", "name", default=""))
+    return obj.key.name
 
 
 def namespace_of(obj: RawObject) -> str:
-    return str(obj.get("metadata", "namespace", default=""))
+    return obj.key.namespace
 
 
 def is_deleting(obj: RawObject) -> bool:

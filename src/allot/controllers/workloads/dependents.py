@@ -113,16 +113,18 @@ class Dependents(Generic[RawT]):
                 return None
             raise
 
-    # --- event handlers ---
+    # --- event handlers: without owners of this kind there is nothing to queue ---
 
     def _added(self, obj: RawT) -> None:
+        if not self._owners.store:
+            return
         if is_deleting(obj):  # first event after a restart
             self._deleted(obj)
             return
         self._touch(obj)
 
     def _updated(self, old: RawT, new: RawT) -> None:
-        if is_unchanged_orphan(old, new):
+        if not self._owners.store or is_unchanged_orphan(old, new):
             return
         before, after = controller_of(old), controller_of(new)
         if before is not None and before != after:
@@ -157,8 +159,6 @@ class Dependents(Generic[RawT]):
 
     def _owners_wanting(self, orphan: RawT) -> Iterator[RawObject]:
         """Owners whose selector matches an orphan."""
-        if not self._owners.store:
-            return
         for place in orphan_labels(orphan):
             for owner in self._owners.by_index(BY_SELECTOR, place):
                 selector = selector_of(owner)

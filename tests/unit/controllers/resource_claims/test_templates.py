@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from allot.api.core import Pod
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
-from allot.controllers.resource_claims.pods import used_claims
 from allot.controllers.resource_claims.templates import (
     claim_already_made,
     claim_from,
@@ -187,4 +186,4 @@ def test_all_claims_of_a_pod_are_found() -> None:
         },
     )
 
-    assert used_claims(pod) == ["named", "made", "extended"]
+    assert pod.used_claims == ["named", "made", "extended"]

@@ -150,5 +150,5 @@ def test_steps_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps.decoded["decode"] / PODS == 1
     # Creating the claim. All other changes leave nothing to do.
     assert {name: count / PODS for name, count in steps.queued.items()} == {"ClaimControllerKey": 1}
-    # The pod, its claim, and the finalizer of the allocated claim: other versions have the same owners.
-    assert steps.owners["put"] / PODS == 3
+    # The pod and its claim: other versions have the same owners.
+    assert steps.owners["put"] / PODS == 2

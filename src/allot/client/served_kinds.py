@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from allot.api.identities import GroupVersion
@@ -182,8 +183,8 @@ class ServedKinds:
         log.debug("watching %s", kind)
         informer = self._informers.new_informer(kind.resource)
         informer.add_handlers(
-            on_add=lambda new: self._notify(kind, None, new),
-            on_update=lambda old, new: self._notify(kind, old, new),
+            on_add=partial(self._notify, kind, None),
+            on_update=partial(self._notify, kind),
             on_delete=lambda old: self._notify(kind, old, None),
         )
         self._followed[name] = (kind, informer)

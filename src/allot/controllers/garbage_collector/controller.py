@@ -25,6 +25,7 @@ from allot.controllers.garbage_collector.decisions import (
 )
 from allot.controllers.garbage_collector.graph import (
     FOREGROUND,
+    NOTHING,
     ORPHAN,
     GraphNode,
     GraphWork,
@@ -71,7 +72,9 @@ class GarbageCollector(QueueController[CollectorKey]):
     ) -> None:
         if new is not None:
             if old is None or not is_same_in_graph(old, new):
-                self._add(self.graph.put(GraphNode.of(kind, new)))
+                work = self.graph.put(GraphNode.of(kind, new))
+                if work is not NOTHING:
+                    self._add(work)
         elif old is not None:
             self._add(self.graph.drop(old.uid))
 

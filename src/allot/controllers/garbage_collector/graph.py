@@ -33,15 +33,16 @@ class GraphNode(NamedTuple):
 
     @staticmethod
     def of(kind: ServedKind, obj: MetadataObject) -> GraphNode:
-        deleted = obj.is_being_deleted
-        return GraphNode(
-            kind,
-            obj.key,
-            obj.uid,
-            obj.owners,
-            deleted,
-            deleted and FOREGROUND in obj.finalizers,
-            deleted and ORPHAN in obj.finalizers,
+        metadata = obj.metadata
+        key = ObjectKey(metadata.namespace, metadata.name)
+        node = GraphNode(kind, key, metadata.uid, metadata.owner_references or ())
+        if metadata.deletion_timestamp is None:
+            return node
+        finalizers = metadata.finalizers or ()
+        return node._replace(
+            is_being_deleted=True,
+            waits_for_dependents=FOREGROUND in finalizers,
+            releases_dependents=ORPHAN in finalizers,
         )
 
     def blocks(self, owner: str) -> bool:
@@ -63,12 +64,13 @@ class GraphNode(NamedTuple):
 
 
 def is_same_in_graph(old: MetadataObject, new: MetadataObject) -> bool:
-    """Whether two versions of an object have the same node. Most updates change neither owners nor finalizers."""
-    return (
-        old.owners == new.owners
-        and old.finalizers == new.finalizers
-        and old.is_being_deleted == new.is_being_deleted
-    )
+    """Whether two versions of an object have the same node. Finalizers count for objects that are being deleted."""
+    before, after = old.metadata, new.metadata
+    if before.owner_references != after.owner_references:
+        return False
+    if before.deletion_timestamp is None or after.deletion_timestamp is None:
+        return before.deletion_timestamp is after.deletion_timestamp
+    return before.finalizers == after.finalizers
 
 
 class GraphWork(NamedTuple):

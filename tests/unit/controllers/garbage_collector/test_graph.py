@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.client.discovery import ServedKind
-from allot.controllers.garbage_collector.graph import GraphNode, OwnerGraph
+from allot.client.metadata import Metadata, MetadataObject
+from allot.controllers.garbage_collector.graph import (
+    FOREGROUND,
+    ORPHAN,
+    GraphNode,
+    OwnerGraph,
+    is_same_in_graph,
+)
 
 CONFIG_MAPS = ServedKind("", "v1", "configmaps", "ConfigMap", True, frozenset())
 NODES = ServedKind("", "v1", "nodes", "Node", False, frozenset())
@@ -117,3 +124,29 @@ def test_quiet_changes_give_no_work() -> None:
     work = [graph.put(owner), graph.put(dependent), graph.put(dependent), graph.put(owner)]
 
     assert not any(each.attempt_to_delete or each.attempt_to_orphan for each in work)
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> MetadataObject:
+    """Versions of one object."""
+    ref = OwnerReference("v1", "ConfigMap", "a", "a")
+    metadata = Metadata(
+        "b",
+        "here",
+        "b",
+        draw(st.sampled_from(["1", "2"])),
+        draw(st.sampled_from([None, "2026-01-01T00:00:00Z"])),
+        finalizers=draw(st.sampled_from([None, ("x.dev/y",), (FOREGROUND,), (ORPHAN,)])),
+        owner_references=draw(st.sampled_from([None, (ref,)])),
+    )
+    return MetadataObject(metadata)
+
+
+@given(versions(), versions())
+def test_versions_that_count_as_the_same_have_the_same_node(
+    old: MetadataObject, new: MetadataObject
+) -> None:
+    if is_same_in_graph(old, new):
+        assert GraphNode.of(CONFIG_MAPS, old) == GraphNode.of(CONFIG_MAPS, new)
+    elif not new.is_being_deleted:
+        assert GraphNode.of(CONFIG_MAPS, old) != GraphNode.of(CONFIG_MAPS, new)

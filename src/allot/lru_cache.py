@@ -70,10 +70,15 @@ class LRUCache(Generic[K, V]):
             return made if value is None else value
 
     def _put(self, key: K, value: V) -> None:
+        if self._weigh is None:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
+            return
         self._remove(key)
         self._entries[key] = value
-        if self._weigh is not None:
-            self._weight += self._weigh(value)
+        self._weight += self._weigh(value)
         while len(self._entries) > self._max_entries or self._weight > self._max_weight:
             self._remove(next(iter(self._entries)))
 

@@ -46,4 +46,4 @@ class LoopClock:
 
 def micro_time(moment: datetime) -> str:
     """A time as MicroTime: with microseconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

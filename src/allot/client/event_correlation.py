@@ -6,11 +6,12 @@ limits the events of one reason about one object.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from allot.client.clock import micro_time
-from allot.client.events import Event, ObjectReference, shortened
+from allot.client.events import Event, shortened
 from allot.client.rate_limits import TokenBucket
 from allot.lru_cache import LRUCache
 
@@ -71,20 +72,23 @@ class EventCorrelator:
 
     def __init__(self, limits: CorrelationLimits) -> None:
         self._limits = limits
-        self._series: LRUCache[Event, EventSeries] = LRUCache(limits.remembered)
-        self._allowances: LRUCache[tuple[ObjectReference, str], TokenBucket] = LRUCache(
-            limits.remembered
-        )
-        self._similar: LRUCache[Event, _Similar] = LRUCache(limits.remembered)
+        self._series: LRUCache[Hashable, EventSeries] = LRUCache(limits.remembered)
+        self._allowances: LRUCache[Hashable, TokenBucket] = LRUCache(limits.remembered)
+        self._similar: LRUCache[Hashable, _Similar] = LRUCache(limits.remembered)
 
     def series_of(self, event: Event, today: datetime, now: float) -> EventSeries | None:
         """The series that the event is counted in; None if the spam filter suppresses it."""
-        key = event.key
-        if self._is_one_of_many(key, now):
-            event = event._replace(note=shortened(f"{_COMBINED}{event.note}"))
-            key = key._replace(note=_COMBINED)
-        if not self._allows(key, now):
+        regarding, type_, reason, action, note, source, related, annotations, is_routine = event
+        about = regarding.identity
+        related_to = related.identity if related is not None else None
+        alike = about, type_, reason, action, source, related_to, annotations, is_routine
+        if self._is_one_of_many(alike, note, now):
+            event = event._replace(note=shortened(f"{_COMBINED}{note}"))
+            note = _COMBINED
+        # By reason, so that repeated failures do not suppress the final success.
+        if not self._allows((about, reason), now):
             return None
+        key = alike, note
         series = self._series.get(key)
         if series is not None and now - series.last_at <= self._limits.series_seconds:
             series.seen(today, now)
@@ -93,24 +97,21 @@ class EventCorrelator:
             self._series.put(key, series)
         return series
 
-    def _is_one_of_many(self, key: Event, now: float) -> bool:
-        """Whether the event is aggregated with similar ones."""
-        alike = key._replace(note="")
+    def _is_one_of_many(self, alike: Hashable, note: str, now: float) -> bool:
+        """Whether the event is aggregated with similar ones, which differ in their notes."""
         similar = self._similar.get(alike)
         if similar is None or now - similar.last_at > self._limits.similar_seconds:
             similar = _Similar()
             self._similar.put(alike, similar)
         similar.last_at = now
-        if key.note in similar.notes:
+        if note in similar.notes:
             return False
         if len(similar.notes) >= self._limits.similar:
             return True
-        similar.notes.add(key.note)
+        similar.notes.add(note)
         return False
 
-    def _allows(self, key: Event, now: float) -> bool:
-        # By reason, so that repeated failures do not suppress the final success.
-        about = key.regarding, key.reason
+    def _allows(self, about: Hashable, now: float) -> bool:
         bucket = self._allowances.get(about)
         if bucket is None:
             bucket = TokenBucket(1 / self._limits.refill_seconds, self._limits.burst, now)

@@ -75,7 +75,7 @@ class ComponentRecorder:
         is_routine: bool = False,
     ) -> None:
         """Record an event about an object. Never blocks or raises."""
-        more = tuple((annotations or {}).items())
+        more = tuple(annotations.items()) if annotations else ()
         note = shortened(note)
         event = Event(
             regarding, type_, reason, action, note, self._source, related, more, is_routine

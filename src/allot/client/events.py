@@ -27,6 +27,11 @@ class ObjectReference(NamedTuple):
     field_path: str = ""
     """The part of the object, such as `spec.containers{main}`."""
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """All but the version of the object."""
+        return (self.api_version, self.kind, self.namespace, self.name, self.uid, self.field_path)
+
     def as_json(self) -> dict[str, str]:
         names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
         return {name: value for name, value in zip(names, self, strict=True) if value}
@@ -65,13 +70,6 @@ class Event(NamedTuple):
     is_routine: bool = False
     """Whether it may wait while the component is busy."""
 
-    @property
-    def key(self) -> Event:
-        related = self.related._replace(resource_version="") if self.related else None
-        return self._replace(
-            regarding=self.regarding._replace(resource_version=""), related=related
-        )
-
 
 class Recorder(Protocol):
     """What components record events with."""
@@ -96,6 +94,8 @@ class Recorder(Protocol):
 
 def shortened(note: str, limit: int = NOTE_LIMIT) -> str:
     """A note within the API's limit, with an ellipsis if it was truncated."""
+    if 4 * len(note) <= limit:
+        return note  # however many bytes its characters take
     raw = note.encode()
     if len(raw) <= limit:
         return note

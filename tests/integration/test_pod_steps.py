@@ -74,9 +74,9 @@ class Steps:
     def _count_work(self, patch: pytest.MonkeyPatch) -> None:
         put = WorkQueue._put
 
-        def counted(queue: WorkQueue[Any], item: Any) -> None:
+        def counted(queue: WorkQueue[Any], item: Any, now: float) -> None:
             self.queued[type(item).__name__] += 1
-            put(queue, item)
+            put(queue, item, now)
 
         patch.setattr(WorkQueue, "_put", counted)
 

@@ -202,22 +202,23 @@ class Pod(RawObject):
                 entry.get("resourceClaimName") or "",
                 entry.get("resourceClaimTemplateName") or "",
             )
-            for entry in self.get("spec", "resourceClaims") or ()
+            for entry in (self._rest.get("spec") or {}).get("resourceClaims") or ()
         ]
 
     @lazy
     def claim_statuses(self) -> Mapping[str, str | None]:
         """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
+        status = self._rest.get("status") or {}
         return {
             entry.get("name") or "": entry.get("resourceClaimName")
-            for entry in self.get("status", "resourceClaimStatuses") or ()
+            for entry in status.get("resourceClaimStatuses") or ()
         }
 
     @lazy
     def extended_claim(self) -> str:
         """The claim for the pod's extended resources; empty if it has none."""
-        status = self.get("status", "extendedResourceClaimStatus") or {}
-        return status.get("resourceClaimName") or ""
+        status = (self._rest.get("status") or {}).get("extendedResourceClaimStatus")
+        return status.get("resourceClaimName") or "" if status else ""
 
     @lazy
     def used_claims(self) -> Sequence[str]:

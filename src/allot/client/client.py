@@ -254,14 +254,28 @@ class Client(ReadClient):
         *,
         may_repeat: bool = False,
     ) -> dict[str, Any]:
-        response = await self.request(
+        response = await self.submit_subresource(
+            resource, key, subresource, body, may_repeat=may_repeat
+        )
+        answer: dict[str, Any] = msgspec.json.decode(response.body)
+        return answer
+
+    async def submit_subresource(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        subresource: str,
+        body: Mapping[str, Any],
+        *,
+        may_repeat: bool = False,
+    ) -> Response:
+        """`create_subresource` for callers that do not need the answer: it is not decoded."""
+        return await self.request(
             "POST",
             resource.path(key, subresource),
             body=msgspec.json.encode(body),
             may_repeat=may_repeat,
         )
-        answer: dict[str, Any] = msgspec.json.decode(response.body)
-        return answer
 
     async def bind(self, pod: ObjectKey, uid: str, node: str) -> None:
         """Bind a pod to a node. A conflict may mean that an earlier attempt succeeded: read the pod."""
@@ -271,7 +285,7 @@ class Client(ReadClient):
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": uid},
             "target": {"kind": "Node", "name": node},
         }
-        await self.create_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
+        await self.submit_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
 
     async def evict(self, pod: ObjectKey, options: DeleteOptions = PLAIN_DELETE) -> None:
         """Evict a pod. The error `is_disrupting` if a disruption budget does not allow it."""

@@ -230,7 +230,8 @@ class RawCodec(Generic[RawT]):
             raise UnreadableAnswerError(str(error)) from None
 
     def encode(self, obj: RawT) -> bytes:
-        return self._typed(dict(obj.data)).to_json()
+        identity = {"kind": self._kind, "apiVersion": self._api_version}
+        return msgspec.json.encode({**identity, **obj.data})
 
     def decode_page(self, body: bytes, *, lenient: bool = False) -> ListPage[RawT]:
         try:

@@ -15,6 +15,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.core import Namespace, Node, Pod, ResourceQuota
 from allot.api.identities import GroupVersion, GroupVersionKind, ObjectKey
 from allot.api.kinds import KINDS, kind_named
+from allot.api.lazy import lazy
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
@@ -53,16 +54,19 @@ class Resource(Generic[T]):
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
-    @property
+    @lazy
     def api_version(self) -> str:
         return str(GroupVersion(self.group, self.version))
 
+    @lazy
+    def _root(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
     def collection_path(self, namespace: str = "") -> str:
         """Where to list and create; without a namespace, in all of them."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if namespace and self.namespaced:
-            return f"{root}/namespaces/{_escaped(namespace)}/{self.plural}"
-        return f"{root}/{self.plural}"
+            return f"{self._root}/namespaces/{_escaped(namespace)}/{self.plural}"
+        return f"{self._root}/{self.plural}"
 
     def path(self, key: ObjectKey, subresource: str = "") -> str:
         if not key.name:

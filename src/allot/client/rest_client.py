@@ -29,6 +29,7 @@ class RestClient:
         self.clock: Clock = clock or LoopClock()
         self._retry = retry
         self._limit = limit or RequestLimit()
+        self._is_limited = not self._limit.is_off
 
     async def close(self) -> None:
         await self.transport.close()
@@ -52,7 +53,7 @@ class RestClient:
         while True:
             attempt += 1
             error: ClientError
-            if not self._limit.is_off:
+            if self._is_limited:
                 await self._wait_for_rate_limit()
             try:
                 response = await self.transport.request(
@@ -71,7 +72,7 @@ class RestClient:
             await self.clock.sleep(wait)
 
     async def _wait_for_rate_limit(self) -> None:
-        if self._limit.is_off:
+        if not self._is_limited:
             return
         wait = self._limit.reserve(self.clock.now())
         if wait > 0:

@@ -144,14 +144,19 @@ def view_of(scope: Scope) -> View[Any] | None:
     if scope.label_selector:
         return None
     namespace = scope.namespace
-    wanted = [_requirement(text) for text in scope.field_selector.split(",") if text]
+    wanted: dict[tuple[str, ...], list[tuple[str, bool]]] = {}
+    for text in filter(None, scope.field_selector.split(",")):
+        path, value, equals = _requirement(text)
+        wanted.setdefault(path, []).append((value, equals))
 
     def view(obj: RawObject) -> RawObject | None:
         if namespace and obj.key.namespace != namespace:
             return None
-        for path, value, equals in wanted:
-            if (obj.get(*path, default="") == value) is not equals:
-                return None
+        for path, values in wanted.items():
+            found = obj.get(*path, default="")
+            for value, equals in values:
+                if (found == value) is not equals:
+                    return None
         return obj
 
     return view

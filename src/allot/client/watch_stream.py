@@ -36,6 +36,8 @@ class Lines:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
         last = chunk.rfind(b"\n")
+        if last == len(chunk) - 1 and not self._rest:  # whole lines, as most chunks
+            return [line for line in chunk.split(b"\n") if line]
         if last < 0:
             self._size += len(chunk)
             if self._size > MAX_LINE:
@@ -88,7 +90,9 @@ async def _decoded(
     async for chunk in chunks:
         events: Events[T] = []
         try:
-            for number, piece in enumerate(_pieces(feed(chunk), size_of)):
+            parts = feed(chunk)
+            pieces = _pieces(parts, size_of) if len(parts) > 1 else (parts,)
+            for number, piece in enumerate(pieces):
                 if number:
                     await asyncio.sleep(0)
                 events.extend(map(decode, piece))

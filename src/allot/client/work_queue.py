@@ -102,10 +102,10 @@ class WorkQueue(Generic[K]):
     def add(self, item: K) -> None:
         if self._is_shut_down or item in self._queued_at:
             return
-        self._queued_at[item] = self._clock.now()
+        now = self._queued_at[item] = self._clock.now()
         self._observer.added()
         if item not in self._taken_at:
-            self._put(item)
+            self._put(item, now)
 
     def add_after(self, item: K, seconds: float) -> None:
         """Add an item after a delay. Of several delays the earliest applies."""
@@ -132,7 +132,8 @@ class WorkQueue(Generic[K]):
 
     def forget(self, item: K) -> None:
         """Reset the backoff of an item after a success."""
-        self._failures.pop(item, None)
+        if self._failures:
+            self._failures.pop(item, None)
 
     def failures(self, item: K) -> int:
         return self._failures.get(item, 0)
@@ -150,10 +151,10 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, item: K) -> None:
-        taken_at = self._taken_at.pop(item)
-        self._observer.finished(self._clock.now() - taken_at)
+        now = self._clock.now()
+        self._observer.finished(now - self._taken_at.pop(item))
         if item in self._queued_at:
-            self._put(item)
+            self._put(item, now)
 
     def shut_down(self) -> None:
         """Reject new items. Queued items are still processed."""
@@ -165,10 +166,9 @@ class WorkQueue(Generic[K]):
         self._delayed.clear()
         self._ready.put_nowait(_Ready(math.inf, 0, _STOP))
 
-    def _put(self, item: K) -> None:
+    def _put(self, item: K, now: float) -> None:
         self._added += 1
-        since = self._clock.now() + self._handicap(item)
-        self._ready.put_nowait(_Ready(since, self._added, item))
+        self._ready.put_nowait(_Ready(now + self._handicap(item), self._added, item))
 
     def _add_delayed(self, item: K) -> None:
         del self._delayed[item]

@@ -31,6 +31,8 @@ class KeyKind(Enum):
     POD = "pod"
     CLAIM = "claim"
 
+    __hash__ = object.__hash__  # that of enums is written in Python
+
 
 class ClaimControllerKey(NamedTuple):
     """A pod that may need claims, or a claim that may be unused."""

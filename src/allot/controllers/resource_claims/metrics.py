@@ -82,16 +82,26 @@ class ClaimMetrics:
         )
         for counter in (self.created, self.failed):
             counter.labels("false", "false")
+        self._attempts: dict[tuple[Uses, bool], tuple[Counter, ...]] = {}
+        """The counters of attempts to create a claim with these features, by whether they worked."""
         self._facts: dict[ObjectKey, ClaimFacts] = {}
         self._claims: Tally[ClaimFacts] = Tally()
         registry.register(_Claims(lambda: self._claims))
 
     def tried_to_create(self, uses: Uses, *, worked: bool) -> None:
+        counters = self._attempts.get((uses, worked))
+        if counters is None:
+            counters = self._attempts[uses, worked] = self._counters(uses, worked)
+        for counter in counters:
+            counter.inc()
+
+    def _counters(self, uses: Uses, worked: bool) -> tuple[Counter, ...]:
         status = "success" if worked else "failure"
-        self.creates.labels(status, _text(uses.admin_access), "", "Pod").inc()
-        self.created.labels(*uses.labels).inc()
-        if not worked:
-            self.failed.labels(*uses.labels).inc()
+        creates = self.creates.labels(status, _text(uses.admin_access), "", "Pod")
+        created = self.created.labels(*uses.labels)
+        return (
+            (creates, created) if worked else (creates, created, self.failed.labels(*uses.labels))
+        )
 
     def claim_seen(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
         """A claim was added or updated; None: it was deleted."""

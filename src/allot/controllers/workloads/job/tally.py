@@ -31,7 +31,7 @@ TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
 def is_tracked(pod: Pod) -> bool:
-    return TRACKING in pod.get("metadata", "finalizers", default=())
+    return TRACKING in (pod.data["metadata"].get("finalizers") or ())
 
 
 def has_failed(pod: Pod, spec: JobSpec) -> bool:

@@ -188,6 +188,12 @@ class Pod(RawObject):
     def is_finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
 
+    @lazy
+    def volumes(self) -> Sequence[dict[str, Any]]:
+        """`spec.volumes` as JSON."""
+        volumes: Sequence[dict[str, Any]] = self.get("spec", "volumes", default=())
+        return volumes
+
     @property
     def conditions(self) -> tuple[Condition, ...]:
         return self.read(PodConditions, "status").conditions

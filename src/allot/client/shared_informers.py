@@ -126,17 +126,16 @@ class SharedFeed(Generic[T]):
                 self._store.drop(key)
 
     def _follow(self, key: ObjectKey, old: Any, new: Any) -> None:
-        store = self._store
         if new is None:
-            store.drop(key, self._view(old))
+            self._store.drop(key, self._view(old))
             return
-        shown = self._view(new)
+        shown = new if self._view is _everything else self._view(new)
         if shown is None:
-            store.drop(key)
+            self._store.drop(key)
         elif self._has_caught_up:
-            store.put_newer(key, shown)
+            self._store.put_newer(key, shown)
         else:
-            store.put(shown)
+            self._store.put(shown)
 
 
 def view_of(scope: Scope) -> View[Any] | None:

@@ -22,7 +22,7 @@ from allot.controllers.pod_volume_claims import (
 def missing_claims(pod: Pod) -> list[RawObject]:
     """The claims that a pod's ephemeral volumes need."""
     found = []
-    for volume in pod.get("spec", "volumes") or ():
+    for volume in pod.volumes:
         template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if template is not None:
             found.append(_claim(pod, volume.get("name") or "", template))
@@ -72,8 +72,7 @@ class EphemeralVolumeController(QueueController[ObjectKey]):
         )
 
     def _pod_changed(self, pod: Pod) -> None:
-        volumes = pod.get("spec", "volumes")
-        if volumes and any(volume.get("ephemeral") for volume in volumes):
+        if pod.volumes and any(volume.get("ephemeral") for volume in pod.volumes):
             self.queue.add(pod.key)
 
     def _claim_deleted(self, claim: RawObject) -> None:

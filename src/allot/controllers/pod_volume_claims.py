@@ -16,7 +16,7 @@ BY_CLAIM: Final = "claims for volumes"
 def volume_claims(pod: Pod) -> Iterator[ObjectKey]:
     """All claims of a pod, those of its ephemeral volumes included."""
     namespace, name = pod.key
-    for volume in pod.get("spec", "volumes") or ():
+    for volume in pod.volumes:
         if source := volume.get("persistentVolumeClaim"):
             yield ObjectKey(namespace, source.get("claimName") or "")
         elif volume.get("ephemeral"):
@@ -36,7 +36,7 @@ def refers_to(pod: Pod, claim: RawObject) -> bool:
     """Whether the claim is for a volume of the pod. One of another owner with the name of an ephemeral volume is not."""
     if claim.key not in volume_claims(pod):
         return False
-    sources = (each.get("persistentVolumeClaim") for each in pod.get("spec", "volumes") or ())
+    sources = (each.get("persistentVolumeClaim") for each in pod.volumes)
     if any(source and source.get("claimName") == claim.metadata.name for source in sources):
         return True
     return is_owned_by(claim, pod)

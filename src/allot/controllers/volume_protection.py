@@ -117,6 +117,8 @@ class PersistentVolumeClaimProtectionController(_ProtectionController):
         self._pods.add_handlers(self._pod_event, self._pod_changed, self._pod_event)
 
     def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if not old.volumes and not new.volumes:
+            return
         if (uid_of(old), old.node_name, old.is_finished) != (
             uid_of(new),
             new.node_name,

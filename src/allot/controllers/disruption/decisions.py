@@ -144,7 +144,7 @@ KEPT_REASONS: Final = ("TerminationByKubelet",)
 
 def stale_at(pod: Pod) -> datetime | None:
     """When the condition DisruptionTarget of a pod that is not deleted becomes stale; None if it never does."""
-    condition = find_condition(conditions_of(pod), DISRUPTION_TARGET)
+    condition = pod.condition(DISRUPTION_TARGET)
     if condition is None or condition.get("status") != "True" or is_deleting(pod):
         return None
     if pod.is_finished or condition.get("reason") in KEPT_REASONS:

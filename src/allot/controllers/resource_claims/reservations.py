@@ -71,7 +71,8 @@ class Reservations:
                 if state is not ConsumerState.NEEDED:
                     done.add(consumer.uid)
         owner, state = owning_pod(claim), ConsumerState.NEEDED
-        if owner is not None and not consumers_left(claim, done):
+        left = consumers_left(claim, done) if done else claim.status.reserved_for
+        if owner is not None and not left:
             state = self._state_in_copy(ObjectKey(namespace, owner.name), owner.uid)
         is_needed = state is ConsumerState.NEEDED and not done
         if is_needed and claim.metadata.deletion_timestamp is None:
@@ -147,8 +148,11 @@ class Reservations:
     def are_complete(self, pod: Pod) -> bool:
         """Whether the informer shows no allocated claim of a bound pod that is not reserved for it."""
         namespace, uid = pod.key.namespace, uid_of(pod)
-        claims = (self._claims.get(ObjectKey(namespace, name)) for name in pod.used_claims)
-        return not any(claim is not None and lacks_reservation(claim, uid) for claim in claims)
+        for name in pod.used_claims:
+            claim = self._claims.get(ObjectKey(namespace, name))
+            if claim is not None and lacks_reservation(claim, uid):
+                return False
+        return True
 
     async def add_missing(self, pod: Pod) -> None:
         """Reserve the allocated claims of a bound pod for it."""

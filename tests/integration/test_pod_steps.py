@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from allot import features
 from allot.client.codecs import RawCodec, TypedCodec
 from allot.client.in_process import InProcessTransport
+from allot.client.informer import Informer
 from allot.client.metadata import MetadataCodec
 from allot.client.transport import Response
 from allot.client.work_queue import WorkQueue
@@ -45,8 +48,10 @@ class Steps:
         self.decoded: Counter[str] = Counter()
         self.queued: Counter[str] = Counter()
         self.owners: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
         self._count_requests(patch)
         self._count_work(patch)
+        self._count_calls_for_events(patch)
         for codec in (RawCodec, TypedCodec, MetadataCodec):
             for method in ("decode", "decode_event"):
                 self._count_calls(patch, codec, method, self.decoded)
@@ -57,6 +62,7 @@ class Steps:
         self.decoded.clear()
         self.queued.clear()
         self.owners.clear()
+        self.calls.clear()
 
     def _count_requests(self, patch: pytest.MonkeyPatch) -> None:
         send = InProcessTransport.request
@@ -79,6 +85,25 @@ class Steps:
             put(queue, item, now)
 
         patch.setattr(WorkQueue, "_put", counted)
+
+    def _count_calls_for_events(self, patch: pytest.MonkeyPatch) -> None:
+        """Calls of Python functions for events of pods and claims, without those of the scheduler."""
+        put = Informer.put
+
+        def count(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call" and "/scheduler/" not in frame.f_code.co_filename:
+                self.calls["for events"] += 1
+
+        def counted(informer: Informer[Any], obj: Any) -> None:
+            before = sys.getprofile()
+            if informer.resource.plural in ("pods", "resourceclaims"):
+                sys.setprofile(count)
+            try:
+                put(informer, obj)
+            finally:
+                sys.setprofile(before)
+
+        patch.setattr(Informer, "put", counted)
 
     def _count_calls(
         self, patch: pytest.MonkeyPatch, owner: type, method: str, counts: Counter[str]
@@ -152,3 +177,5 @@ def test_steps_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name: count / PODS for name, count in steps.queued.items()} == {"ClaimControllerKey": 1}
     # The pod and its claim: other versions have the same owners.
     assert steps.owners["put"] / PODS == 2
+    # By informers and controllers, most of which find that there is nothing they care about.
+    assert steps.calls["for events"] / PODS < 660

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 from urllib.parse import quote
 
 from allot.api.claims import ResourceClaim, ResourceClaimTemplate
@@ -74,10 +74,14 @@ class Resource(Generic[T]):
         path = f"{self.collection_path(key.namespace)}/{_escaped(key.name)}"
         return f"{path}/{subresource}" if subresource else path
 
-    def as_raw(self) -> Resource[RawObject]:
+    @overload
+    def as_raw(self) -> Resource[RawObject]: ...
+    @overload
+    def as_raw(self, cls: type[RawT]) -> Resource[RawT]: ...
+    def as_raw(self, cls: type[Any] = RawObject) -> Resource[Any]:
         """The same with objects as JSON values, that keep even what allot does not know."""
         return raw_resource(
-            RawObject, self.group, self.version, self.plural, self.kind, namespaced=self.namespaced
+            cls, self.group, self.version, self.plural, self.kind, namespaced=self.namespaced
         )
 
     def in_version(self, version: str) -> Resource[T]:

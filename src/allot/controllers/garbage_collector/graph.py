@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from allot.api.identities import GroupVersion, ObjectKey
+from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
 from allot.client.discovery import ServedKind
 from allot.client.metadata import MetadataObject
@@ -54,7 +54,7 @@ class GraphNode(NamedTuple):
         return (
             ref.uid == self.uid
             and ref.kind == self.kind.kind
-            and GroupVersion.parse(ref.api_version).group == self.kind.group
+            and ref.api_version.rpartition("/")[0] == self.kind.group
             and ref.name == self.key.name
             and self.key.namespace in ("", dependent.key.namespace)
         )

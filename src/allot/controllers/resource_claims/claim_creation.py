@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod, PodClaimEntry
 from allot.api.identities import ObjectKey
-from allot.api.raw import RawObject
 from allot.api.similar_names import did_you_mean, similar_names
 from allot.client.client import Client, in_order
 from allot.client.clock import Timer
@@ -27,21 +26,19 @@ from allot.controllers.resource_claims.mutation_cache import (
 )
 from allot.controllers.resource_claims.pods import uid_of
 from allot.controllers.resource_claims.templates import (
+    ClaimTemplate,
     claim_already_made,
     claim_from,
     claim_key,
     claim_statuses_to_write,
-    has_prioritized_list,
     is_made_for,
     refusal,
-    wants_admin_access,
 )
 from allot.features import FeatureGates
 
 log = logging.getLogger(__name__)
 
-TEMPLATES: Final = RESOURCE_CLAIM_TEMPLATES.as_raw()
-"""Raw JSON: the spec of a template is copied, not interpreted."""
+TEMPLATES: Final = RESOURCE_CLAIM_TEMPLATES.as_raw(ClaimTemplate)
 _RAW_CLAIMS: Final = RESOURCE_CLAIMS.as_raw()
 
 NAME_ATTEMPTS: Final = 10
@@ -67,7 +64,7 @@ class _NewClaim(NamedTuple):
 
     entry: str
     key: ObjectKey
-    template: RawObject
+    template: ClaimTemplate
 
 
 class ClaimCreator:
@@ -77,7 +74,7 @@ class ClaimCreator:
         self,
         client: Client,
         claims: Informer[ResourceClaim],
-        templates: Informer[RawObject],
+        templates: Informer[ClaimTemplate],
         recorder: Recorder,
         gates: FeatureGates,
         metrics: ClaimMetrics,
@@ -190,7 +187,7 @@ class ClaimCreator:
             return True
         return self._created.is_made_for(key, uid)
 
-    def _note_created(self, key: ObjectKey, pod: Pod, template: RawObject) -> None:
+    def _note_created(self, key: ObjectKey, pod: Pod, template: ClaimTemplate) -> None:
         self._metrics.tried_to_create(_uses(template), worked=True)
         if self._claims.get(key) is None:  # the watch may be faster than the response
             self._created.add(key, pod.key, uid_of(pod))
@@ -243,7 +240,7 @@ class ClaimCreator:
             f"all generated names up to {key.name} are in use", is_retryable=True
         )
 
-    async def _template(self, key: ObjectKey) -> RawObject:
+    async def _template(self, key: ObjectKey) -> ClaimTemplate:
         template = self._templates.get(key)
         if template is None:
             # The informer may be outdated. Otherwise it delivers an event when the template is created.
@@ -282,5 +279,5 @@ class ClaimCreator:
         self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)
 
 
-def _uses(template: RawObject) -> Uses:
-    return Uses(wants_admin_access(template), has_prioritized_list(template))
+def _uses(template: ClaimTemplate) -> Uses:
+    return Uses(template.wants_admin_access, template.has_prioritized_list)

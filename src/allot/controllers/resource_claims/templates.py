@@ -14,6 +14,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.generated_names import suffix_of
 from allot.api.identities import ObjectKey
+from allot.api.lazy import lazy
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.indexes import owning_pod
@@ -27,6 +28,38 @@ NO_ADMIN_ACCESS: Final = "admin access is requested, but the feature is disabled
 NO_PRIORITIZED_LIST: Final = (
     "template includes a prioritized list of subrequests, but the feature is disabled"
 )
+
+
+class ClaimTemplate(RawObject):
+    """A ResourceClaimTemplate as raw JSON: its spec is copied, not interpreted. Many claims are made from one."""
+
+    @lazy
+    def labels(self) -> Mapping[str, str]:
+        labels: Mapping[str, str] = self.get("spec", "metadata", "labels", default={})
+        return labels
+
+    @lazy
+    def annotations(self) -> Mapping[str, str]:
+        annotations: Mapping[str, str] = self.get("spec", "metadata", "annotations", default={})
+        return annotations
+
+    @lazy
+    def claim_spec(self) -> Mapping[str, Any]:
+        spec: Mapping[str, Any] = self.get("spec", "spec", default={})
+        return spec
+
+    @lazy
+    def wants_admin_access(self) -> bool:
+        requests = self._requests()
+        return any((request.get("exactly") or {}).get("adminAccess") for request in requests)
+
+    @lazy
+    def has_prioritized_list(self) -> bool:
+        return any(request.get("firstAvailable") for request in self._requests())
+
+    def _requests(self) -> list[dict[str, Any]]:
+        requests: list[dict[str, Any]] = self.get("spec", "spec", "devices", "requests", default=[])
+        return requests
 
 
 def name_base(pod_name: str, entry_name: str) -> str:
@@ -50,11 +83,9 @@ def claim_key(pod: Pod, entry_name: str, attempt: int = 0) -> ObjectKey:
     return ObjectKey(namespace, name_base(pod_name, entry_name) + suffix)
 
 
-def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> RawObject:
+def claim_from(template: ClaimTemplate, pod: Pod, entry_name: str, name: str) -> RawObject:
     """The claim to create. Unknown fields of the template's spec are copied."""
     namespace, pod_name = pod.key
-    labels = template.get("spec", "metadata", "labels", default={})
-    annotations = template.get("spec", "metadata", "annotations", default={})
     owner = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -62,38 +93,25 @@ def claim_from(template: RawObject, pod: Pod, entry_name: str, name: str) -> Raw
         "uid": uid_of(pod),
         "controller": True,
     }
-    metadata = {
+    metadata: dict[str, Any] = {
         "namespace": namespace,
         "name": name,
         "generateName": name_base(pod_name, entry_name),
-        "annotations": {**annotations, POD_CLAIM_NAME: entry_name},
+        "annotations": {**template.annotations, POD_CLAIM_NAME: entry_name},
         "ownerReferences": [owner],
     }
-    if labels:
-        metadata["labels"] = labels
-    return RawObject({"metadata": metadata, "spec": template.get("spec", "spec", default={})})
+    if template.labels:
+        metadata["labels"] = template.labels
+    return RawObject({"metadata": metadata, "spec": template.claim_spec})
 
 
-def refusal(template: RawObject, gates: FeatureGates) -> str | None:
+def refusal(template: ClaimTemplate, gates: FeatureGates) -> str | None:
     """Why no claim can be created from a template with these feature gates."""
-    if ADMIN_ACCESS not in gates and wants_admin_access(template):
+    if ADMIN_ACCESS not in gates and template.wants_admin_access:
         return NO_ADMIN_ACCESS
-    if PRIORITIZED_LIST not in gates and has_prioritized_list(template):
+    if PRIORITIZED_LIST not in gates and template.has_prioritized_list:
         return NO_PRIORITIZED_LIST
     return None
-
-
-def wants_admin_access(template: RawObject) -> bool:
-    return any((request.get("exactly") or {}).get("adminAccess") for request in _requests(template))
-
-
-def has_prioritized_list(template: RawObject) -> bool:
-    return any(request.get("firstAvailable") for request in _requests(template))
-
-
-def _requests(template: RawObject) -> list[dict[str, Any]]:
-    requests: list[dict[str, Any]] = template.get("spec", "spec", "devices", "requests", default=[])
-    return requests
 
 
 def claim_already_made(

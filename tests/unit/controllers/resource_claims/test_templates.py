@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api.core import Pod
-from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.templates import (
+    ClaimTemplate,
     claim_already_made,
     claim_from,
     claim_key,
@@ -71,9 +71,9 @@ def test_names_differ_by_pod_entry_and_attempt() -> None:
     assert len(names) == 8
 
 
-def a_template(*requests: dict[str, Any], **metadata: Any) -> RawObject:
+def a_template(*requests: dict[str, Any], **metadata: Any) -> ClaimTemplate:
     spec = {"devices": {"requests": list(requests)}, "newField": {"kept": True}}
-    return RawObject({"metadata": {"name": "t"}, "spec": {"metadata": metadata, "spec": spec}})
+    return ClaimTemplate({"metadata": {"name": "t"}, "spec": {"metadata": metadata, "spec": spec}})
 
 
 def test_a_claim_is_its_template_for_one_pod() -> None:

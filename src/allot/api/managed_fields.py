@@ -27,7 +27,7 @@ def without_managed_fields(obj: T) -> T:
 
 
 def strip_managed_fields(obj: object) -> None:
-    """Remove managedFields in place, from an object that was just decoded: nobody else has it yet."""
+    """Remove managedFields in place, from an object that was just decoded and is not shared yet."""
     if isinstance(obj, RawObject):
         metadata: Any = obj.data.get("metadata")
         if isinstance(metadata, dict):

@@ -70,7 +70,7 @@ def test_an_object_that_an_index_fails_for_is_left_out_until_it_changes(
     assert store.keys_by_index("label", "1") == [key("good"), key("bad")]
 
 
-def test_an_index_that_nobody_added_cannot_be_asked_for() -> None:
+def test_an_index_that_was_not_added_cannot_be_asked_for() -> None:
     store: ObjectStore[RawObject] = ObjectStore(CONFIG_MAPS.codec, {})
     with pytest.raises(KeyError):
         store.by_index("label", "1")

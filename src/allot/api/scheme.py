@@ -6,7 +6,7 @@ versions). Everything behind the API border works with hub objects only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -209,13 +209,16 @@ def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = T
     return head + (b"," if body != b"{}" else b"") + body[1:]
 
 
-def encode_parts(hub_object: Any, names: Collection[str], gvk: GroupVersionKind) -> bytes:
-    """JSON of some top-level fields for clients of this version, which has the fields of the hub."""
-    versioned = to_version(hub_object, gvk)
+def encode_parts(hub_objects: Iterable[Any], names: Collection[str], version: Version) -> bytes:
+    """A JSON list of objects with some of their top-level fields, for clients of a version that has the fields of the hub."""
+    return _encoder.encode([_parts(version.from_hub(each), names) for each in hub_objects])
+
+
+def _parts(versioned: Any, names: Collection[str]) -> dict[str, Any]:
     if _has_null_lists(versioned):
         plain = _with_null_lists(versioned)
-        return _encoder.encode({name: plain[name] for name in names if name in plain})
-    return _encoder.encode({name: getattr(versioned, name) for name in names})
+        return {name: plain[name] for name in names if name in plain}
+    return {name: getattr(versioned, name) for name in names}
 
 
 def encode_hub(hub_object: Any) -> bytes:

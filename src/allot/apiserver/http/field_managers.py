@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Container
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from allot.api import scheme
 from allot.api.base import replace
@@ -25,7 +26,7 @@ from allot.apiserver.managed_fields.field_manager import (
     UpdatedObject,
 )
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
-from allot.apiserver.managed_fields.partial_decoding import decode_partly
+from allot.apiserver.managed_fields.partial_decoding import decode_all_partly, decode_partly
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
@@ -184,26 +185,31 @@ class _UpdatedTyped(NamedTuple):
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
             old, new = replace(old, metadata=before), replace(new, metadata=after)
-        return self._partial(old, names), self._partial(new, names)
+        version, type_ = _version_and_type(self.target.resource, self.target.version)
+        body = scheme.encode_parts((old, new), names, version)
+        live, updated = decode_all_partly(body, type_)
+        return live, updated
 
-    def _partial(self, obj: Any, names: Collection[str]) -> Document:
-        gvk = self.target.resource.gvk(self.target.version)
-        schema = type_of(gvk)
-        assert schema is not None
-        return decode_partly(scheme.encode_parts(obj, names, gvk), value_type(schema.name))
+
+@cache
+def _version_and_type(resource: Resource, version: str) -> tuple[scheme.Version, ValueType]:
+    """How a version of a DRA kind is written, and who can own which parts of it."""
+    gvk = resource.gvk(version)
+    schema = type_of(gvk)
+    assert schema is not None
+    return scheme.lookup(gvk)[1], value_type(schema.name)
 
 
 def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, ObjectMeta]:
     """Both without the fields that are equal, and without managedFields."""
-    names = [
-        name
-        for name in ObjectMeta.__struct_fields__
-        if name != "managed_fields" and getattr(old, name) != getattr(new, name)
-    ]
-    return (
-        ObjectMeta(**{name: getattr(old, name) for name in names}),
-        ObjectMeta(**{name: getattr(new, name) for name in names}),
-    )
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for name, was, is_now in zip(
+        ObjectMeta.__struct_fields__, astuple(old), astuple(new), strict=True
+    ):
+        if was != is_now and name != "managed_fields":
+            before[name], after[name] = was, is_now
+    return ObjectMeta(**before), ObjectMeta(**after)
 
 
 def plain_document(obj: Any, target: Target) -> Document:

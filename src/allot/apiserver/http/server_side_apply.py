@@ -158,7 +158,8 @@ def _with_changed_parts(
     names = [
         name
         for name in live | document
-        if not same_value(live.get(name, ABSENT), document.get(name, ABSENT))
+        if (before := live.get(name, ABSENT)) is not (after := document.get(name, ABSENT))
+        and not same_value(before, after)
     ]
     if not isinstance(codec, PartialCodec) or not codec.has_parts(names, target.version):
         return None

@@ -70,18 +70,17 @@ def _same_types(left: Any, right: Any) -> bool:
 
 def field_set(type_: ValueType, value: Any) -> FieldSet:
     """The fields that an applied configuration owns: leaves, list items and map entries."""
-    part = type_.part_for(value)
-    if isinstance(part, str):
-        return _LEAF
-    if isinstance(part, ListType):
-        return _items_set(part, value)
-    return _LEAF if part.atomic else _entries_set(part, value)
+    if isinstance(value, dict):
+        part = type_.map
+        return _LEAF if part is None or part.atomic else _entries_set(part, value)
+    if isinstance(value, list):
+        items = type_.list
+        return _LEAF if items is None or not items.associative else _items_set(items, value)
+    return _LEAF
 
 
-def _items_set(part: ListType, value: Any) -> FieldSet:
+def _items_set(part: ListType, value: list[Any]) -> FieldSet:
     found: FieldSet = {}
-    if not part.associative or not isinstance(value, list):
-        return found
     twice = set()
     for item in value:
         element = _element(part, item)
@@ -96,23 +95,21 @@ def _items_set(part: ListType, value: Any) -> FieldSet:
     return found
 
 
-def _entries_set(part: MapType, value: Any) -> FieldSet:
+def _entries_set(part: MapType, value: dict[str, Any]) -> FieldSet:
     found: FieldSet = {}
-    if not isinstance(value, dict):
-        return found
     fields, element = part.fields, part.element
     for name, item in value.items():
         type_ = fields.get(name) or element
         if type_ is None:
             continue
         if type_.only_scalar:
-            found[f"f:{name}"] = _LEAF
+            found["f:" + name] = _LEAF
             continue
         below = field_set(type_, item)
         if below:
-            found[f"f:{name}"] = below if name in fields else _claimed(below)
+            found["f:" + name] = below if name in fields else _claimed(below)
         elif _is_leaf(type_, item) or name not in fields:
-            found[f"f:{name}"] = _LEAF
+            found["f:" + name] = _LEAF
     return found
 
 
@@ -130,35 +127,35 @@ def _claimed(below: FieldSet) -> FieldSet:
 
 def everything(type_: ValueType, value: Any) -> FieldSet:
     """The value and all its fields, in wire order: what is added where no value was."""
-    part = type_.part_for(value)
-    if isinstance(part, MapType):
-        if part.atomic or not isinstance(value, dict) or not value:
+    if isinstance(value, dict):
+        if type_.map is None or type_.map.atomic or not value:
             return _LEAF
-        return {SELF: _LEAF, **_all_entries(part, value)}
-    if isinstance(part, str) or not part.associative or not isinstance(value, list) or not value:
-        return _LEAF
-    return {SELF: _LEAF, **_all_items(part, value)}
+        return _all_entries(type_.map, value)
+    if isinstance(value, list):
+        if type_.list is None or not type_.list.associative or not value:
+            return _LEAF
+        return _all_items(type_.list, value)
+    return _LEAF
 
 
 def _all_entries(part: MapType, value: dict[str, Any]) -> FieldSet:
-    found: FieldSet = {}
+    found: FieldSet = {SELF: _LEAF}
     fields, element = part.fields, part.element
     for name in sorted(value):
         below = fields.get(name) or element
         if below is not None:
-            item = value[name]
-            is_leaf = below.only_scalar or item is None
+            is_leaf = below.only_scalar or (item := value[name]) is None
             found["f:" + name] = _LEAF if is_leaf else everything(below, item)
     return found
 
 
 def _all_items(part: ListType, value: list[Any]) -> FieldSet:
-    found: FieldSet = {}
+    found: FieldSet = {SELF: _LEAF}
     for item in value:
         element = _element(part, item)
         if element is not None:
             found[element] = _LEAF if element in found else everything(part.element, item)
-    if len(found) < 2:
+    if len(found) <= 2:
         return found
     return {element: found[element] for element in sorted_elements(found)}
 
@@ -212,56 +209,45 @@ def _element(part: ListType, item: Any) -> str | None:
 # --- two values ---
 
 
+Changes = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
+"""What is removed, modified and added at and below one path element; None if nothing is."""
+_SAME: Final[Changes] = (None, None, None)
+
+
 def compare(type_: ValueType, old: Any, new: Any) -> Comparison:
     """How `new` differs from `old`."""
-    removed: FieldSet = {}
-    modified: FieldSet = {}
-    added: FieldSet = {}
-    _compare(type_, old, new, _Place(removed, modified, added, ""))
-    return Comparison(removed.get("", {}), modified.get("", {}), added.get("", {}))
+    removed, modified, added = _compare(type_, old, new)
+    return Comparison(removed or {}, modified or {}, added or {})
 
 
-class _Place(NamedTuple):
-    """The destination of the results for one path element."""
-
-    removed: FieldSet
-    modified: FieldSet
-    added: FieldSet
-    element: str
-
-
-def _compare(type_: ValueType, old: Any, new: Any, place: _Place) -> None:
+def _compare(type_: ValueType, old: Any, new: Any) -> Changes:
     if old is ABSENT:
-        _put(place.added, place.element, everything(type_, new))
-    elif new is ABSENT:
-        _put(place.removed, place.element, everything(type_, old))
-    elif not same_value(old, new):
-        before, after = type_.part_for(old), type_.part_for(new)
-        _compare_as(before, old, new, place)
-        if after is not before:
-            _compare_as(after, old, new, place)
+        return None, None, everything(type_, new)
+    if new is ABSENT:
+        return everything(type_, old), None, None
+    if same_value(old, new):
+        return _SAME
+    before, after = type_.part_for(old), type_.part_for(new)
+    found = _compare_as(before, old, new)
+    return found if after is before else _both(found, _compare_as(after, old, new))
 
 
-def _compare_as(part: Part, old: Any, new: Any, place: _Place) -> None:
+def _compare_as(part: Part, old: Any, new: Any) -> Changes:
+    """How two values that are not the same differ."""
     if isinstance(part, MapType):
         old_map = old if isinstance(old, dict) else {}
         new_map = new if isinstance(new, dict) else {}
         if not part.atomic and (old_map or new_map):
-            _compare_entries(part, old_map, new_map, place)
-            return
+            return _compare_entries(part, old_map, new_map)
     elif isinstance(part, ListType):
         old_list = old if isinstance(old, list) else []
         new_list = new if isinstance(new, list) else []
         if part.associative and (old_list or new_list):
-            _compare_items(part, old_list, new_list, place)
-            return
-    if not same_value(old, new):
-        _put(place.modified, place.element, _LEAF)
+            return _compare_items(part, old_list, new_list)
+    return None, _LEAF, None
 
 
-def _compare_entries(
-    part: MapType, old: dict[str, Any], new: dict[str, Any], place: _Place
-) -> None:
+def _compare_entries(part: MapType, old: dict[str, Any], new: dict[str, Any]) -> Changes:
     removed: FieldSet = {}
     modified: FieldSet = {}
     added: FieldSet = {}
@@ -275,21 +261,23 @@ def _compare_entries(
             continue
         if type_.only_scalar and after is not ABSENT:
             if not same_value(before, after):
-                modified[f"f:{name}"] = _LEAF
+                modified["f:" + name] = _LEAF
             continue
-        below = _Place(removed, modified, added, f"f:{name}")
         inner = type_.map
         if inner is None or inner.atomic or not (before.__class__ is after.__class__ is dict):
-            _compare(type_, before, after, below)
-        elif not same_value(before, after):
-            _compare_entries(inner, before, after, below)
+            changes = _compare(type_, before, after)
+        elif same_value(before, after):
+            continue
+        else:
+            changes = _compare_entries(inner, before, after)
+        _put_all(changes, "f:" + name, removed, modified, added)
     for name, after in new.items():
         if name not in old and (type_ := fields.get(name) or element) is not None:
-            added[f"f:{name}"] = everything(type_, after)
-    _put_all(place, removed, modified, added)
+            added["f:" + name] = everything(type_, after)
+    return removed or None, modified or None, added or None
 
 
-def _compare_items(part: ListType, old: list[Any], new: list[Any], place: _Place) -> None:
+def _compare_items(part: ListType, old: list[Any], new: list[Any]) -> Changes:
     removed: FieldSet = {}
     modified: FieldSet = {}
     added: FieldSet = {}
@@ -297,23 +285,18 @@ def _compare_items(part: ListType, old: list[Any], new: list[Any], place: _Place
     for element in dict.fromkeys([*before_by_element, *after_by_element]):
         before = before_by_element.get(element, [])
         after = after_by_element.get(element, [])
-        below = _Place(removed, modified, added, element)
         if len(before) <= 1 and len(after) <= 1:
-            first = before[0] if before else ABSENT
-            _compare(part.element, first, after[0] if after else ABSENT, below)
+            first, second = before[0] if before else ABSENT, after[0] if after else ABSENT
+            changes = _compare(part.element, first, second)
         elif len(before) >= 2 and len(after) >= 2:
             # Duplicates are owned together, like an atomic value.
-            if before != after:
-                _put(modified, element, _LEAF)
+            changes = (None, _LEAF, None) if before != after else _SAME
         elif len(before) >= 2:
-            if after:
-                _compare(part.element, ABSENT, after[0], below)
-            _put(removed, element, _LEAF)
+            changes = _LEAF, None, everything(part.element, after[0]) if after else None
         else:
-            if before:
-                _compare(part.element, before[0], ABSENT, below)
-            _put(added, element, _LEAF)
-    _put_all(place, removed, modified, added)
+            changes = everything(part.element, before[0]) if before else None, None, _LEAF
+        _put_all(changes, element, removed, modified, added)
+    return removed or None, modified or None, added or None
 
 
 def _by_element(part: ListType, items: list[Any]) -> dict[str, list[Any]]:
@@ -325,15 +308,27 @@ def _by_element(part: ListType, items: list[Any]) -> dict[str, list[Any]]:
     return found
 
 
-def _put_all(place: _Place, removed: FieldSet, modified: FieldSet, added: FieldSet) -> None:
-    if removed:
-        _put(place.removed, place.element, removed)
-    if modified:
-        _put(place.modified, place.element, modified)
-    if added:
-        _put(place.added, place.element, added)
+def _put_all(
+    changes: Changes, element: str, removed: FieldSet, modified: FieldSet, added: FieldSet
+) -> None:
+    """Adds what changed at one path element."""
+    gone, other, come = changes
+    if gone is not None:
+        removed[element] = gone
+    if other is not None:
+        modified[element] = other
+    if come is not None:
+        added[element] = come
 
 
-def _put(into: FieldSet, element: str, below: FieldSet) -> None:
-    other = into.get(element)
-    into[element] = below if other is None else union({element: other}, {element: below})[element]
+def _both(left: Changes, right: Changes) -> Changes:
+    """Both of two findings about a value that is of one type before and of another after."""
+    removed, modified, added = map(_either, left, right)
+    return removed, modified, added
+
+
+def _either(left: FieldSet | None, right: FieldSet | None) -> FieldSet | None:
+    if left is None or right is None:
+        return right if left is None else left
+    found: FieldSet = union({"": left}, {"": right})[""]
+    return found

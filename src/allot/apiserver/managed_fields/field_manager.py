@@ -32,7 +32,7 @@ from allot.apiserver.managed_fields.updater import (
     Updater,
     Versions,
 )
-from allot.apiserver.managed_fields.validation import type_problems
+from allot.apiserver.managed_fields.validation import fits, type_problems
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of fields written before managers were tracked."""
@@ -309,7 +309,8 @@ class FieldManager:
         metadata = config.get("metadata")
         if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
             raise ApplyError(400, "metadata.managedFields must be nil")
-        problems = list(type_problems(self._versions.type_of(self._api_version), config))
+        type_ = self._versions.type_of(self._api_version)
+        problems = [] if fits(type_, config) else list(type_problems(type_, config))
         if problems:
             text = problems[0] if len(problems) == 1 else "errors:\n  " + "\n  ".join(problems)
             described = object_description(config)

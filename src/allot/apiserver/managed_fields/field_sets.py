@@ -147,7 +147,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
         other = right.get(element)
         if other is None or element == SELF:
             continue
-        below = intersection(node, other)
+        below = intersection(node, other) if node and other else _MEMBER
         member = is_member(node) and is_member(other)
         if below or member:
             found[element] = _made(member, below)
@@ -157,15 +157,21 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of `left` that are not in `right`; `left` itself if unchanged. Children of members of `right` stay."""
     found: FieldSet | None = None
-    for element, other in right.items():
-        node = left.get(element)
-        if node is None or element == SELF:
+    for element in left.keys() & right.keys():
+        if element == SELF:
             continue
-        inner = _children(node)
-        below = difference(inner, _children(other))
-        member = is_member(node) and not is_member(other)
-        if below is inner and member == is_member(node):
-            continue
+        node, other = left[element], right[element]
+        if not node:  # a member without children
+            if not is_member(other):
+                continue
+            below, member = node, False
+        else:
+            inner = _children(node)
+            below = difference(inner, _children(other)) if other else inner
+            was_member = inner is not node
+            member = was_member and not is_member(other)
+            if below is inner and member == was_member:
+                continue
         found = dict(left) if found is None else found
         if below or member:
             found[element] = _made(member, below)
@@ -177,10 +183,10 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of `left` neither in `right` nor below a member of `right`; `left` itself if unchanged."""
     found: FieldSet | None = None
-    for element, other in right.items():
-        node = left.get(element)
-        if node is None or element == SELF:
+    for element in left.keys() & right.keys():
+        if element == SELF:
             continue
+        node, other = left[element], right[element]
         if is_member(other):
             found = dict(left) if found is None else found
             del found[element]

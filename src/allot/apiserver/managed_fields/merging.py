@@ -8,7 +8,6 @@ from allot.apiserver.managed_fields.comparison import ABSENT
 from allot.apiserver.managed_fields.value_types import (
     ListType,
     MapType,
-    Part,
     PathElementError,
     ValueType,
 )
@@ -19,17 +18,13 @@ class MergeError(ValueError):
 
 
 def merge(type_: ValueType, live: Any, applied: Any) -> Any:
-    """The live value with the fields of `applied`; either may be `ABSENT`."""
+    """The live value with the fields of `applied`; either may be `ABSENT`. What does not change is shared with `live`."""
     if applied is ABSENT:
         return live
     part = type_.part_for(applied)
-    if live is not ABSENT and type_.part_for(live) is not part and applied is None:
+    if live is not ABSENT and applied is None and type_.part_for(live) is not part:
         # null is merged as the type of the value it replaces
-        return _merge_as(type_.part_for(live), live, applied)
-    return _merge_as(part, live, applied)
-
-
-def _merge_as(part: Part, live: Any, applied: Any) -> Any:
+        part = type_.part_for(live)
     if isinstance(part, MapType):
         old_map = live if isinstance(live, dict) else {}
         new_map = applied if isinstance(applied, dict) else {}
@@ -44,15 +39,18 @@ def _merge_as(part: Part, live: Any, applied: Any) -> Any:
 
 
 def _merge_entries(part: MapType, live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(live)
+    merged: dict[str, Any] | None = None
     fields, element = part.fields, part.element
     for name, value in applied.items():
+        before = live.get(name, ABSENT)
         type_ = fields.get(name) or element
-        if type_ is None or type_.only_scalar:
-            merged[name] = value
-        else:
-            merged[name] = merge(type_, live.get(name, ABSENT), value)
-    return merged
+        after = value if type_ is None or type_.only_scalar else merge(type_, before, value)
+        if after is before or (after.__class__ is str and after == before):
+            continue
+        if merged is None:
+            merged = dict(live)
+        merged[name] = after
+    return live if merged is None else merged
 
 
 def _merge_items(part: ListType, live: list[Any], applied: list[Any]) -> list[Any]:
@@ -65,6 +63,8 @@ def _merge_items(part: ListType, live: list[Any], applied: list[Any]) -> list[An
         live_by_element[element] = ABSENT if element in live_by_element else item
     new_elements = list(applied_by_element)
     shared = [element for element in new_elements if element in live_by_element]
+    if not live and len(new_elements) == len(applied):
+        return [merge(part.element, ABSENT, item) for item in applied]
     merged: list[Any] = []
     done: set[str] = set()
 

@@ -19,9 +19,20 @@ def decode_partly(body: bytes, type_: ValueType) -> dict[str, Any]:
     return document
 
 
+def decode_all_partly(body: bytes, type_: ValueType) -> list[dict[str, Any]]:
+    """The same of the objects in a list."""
+    documents: list[dict[str, Any]] = _list_decoder(type_).decode(body)
+    return documents
+
+
 @cache
 def _decoder(type_: ValueType) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_shape(type_))
+
+
+@cache
+def _list_decoder(type_: ValueType) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(list[_shape(type_)])  # type: ignore[misc]
 
 
 @cache

@@ -22,6 +22,38 @@ Path = tuple[str, ...]
 """Path elements: they become text only if there is a problem."""
 
 
+def fits(type_: ValueType, value: Any) -> bool:
+    """Whether a document certainly has no `type_problems`: most have none."""
+    if value is None:
+        return True
+    if isinstance(value, dict):
+        part = type_.map
+        if part is None:
+            return False
+        fields, element = part.fields, part.element
+        for name, item in value.items():
+            found = fields.get(name) or element
+            if found is None:
+                return False
+            is_text = item.__class__ is str and found.only_scalar and found.scalar == STRING
+            if not is_text and not fits(found, item):
+                return False
+        return True
+    if isinstance(value, list):
+        return type_.list is not None and _items_fit(type_.list, value)
+    return bool(type_.scalar) and not _scalar_problem(type_.scalar, value)
+
+
+def _items_fit(part: ListType, value: list[Any]) -> bool:
+    if part.associative:
+        try:
+            if len(set(map(part.path_element, value))) < len(value):
+                return False
+        except PathElementError:
+            return False
+    return all(fits(part.element, item) for item in value)
+
+
 def type_problems(type_: ValueType, value: Any, path: Path = ()) -> Iterator[str]:
     """Type errors in a document, and duplicate keys in lists."""
     part = type_.part_for(value)

@@ -35,10 +35,11 @@ from allot.validation.fields import (
     too_long,
     too_many,
 )
-from allot.validation.formats import byte_length, is_share_id
+from allot.validation.formats import byte_length, is_label, is_share_id
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.names import (
+    are_plain_names,
     validate_declared_driver_name,
     validate_declared_pool_name,
     validate_driver_name,
@@ -82,11 +83,11 @@ def validate_claim_status_update(
 
 def _validate_consumers(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
     consumers, path = new.status.reserved_for, STATUS / "reservedFor"
+    if not consumers:
+        return
     yield from validate_items(consumers, path, MAX_CONSUMERS, _validate_consumer)
     if len(consumers) <= MAX_CONSUMERS:
         yield from duplicates(consumers, path, lambda consumer: consumer.uid)
-    if not consumers:
-        return
     if new.status.allocation is None:
         yield forbidden(path, "may not be specified when `allocated` is not set")
     elif new.metadata.deletion_timestamp is not None and not set(consumers) <= set(
@@ -102,9 +103,10 @@ def _validate_consumers(new: ResourceClaim, old: ResourceClaim) -> Iterator[Fiel
 def _validate_consumer(
     consumer: ResourceClaimConsumerReference, path: FieldPath
 ) -> Iterator[FieldError]:
-    for name in ("resource", "name", "uid"):
-        if not getattr(consumer, name):
-            yield required(path / name)
+    if not (consumer.resource and consumer.name and consumer.uid):
+        for name in ("resource", "name", "uid"):
+            if not getattr(consumer, name):
+                yield required(path / name)
 
 
 # --- allocation ---
@@ -131,9 +133,10 @@ def _validate_allocation(
 
     devices, devices_path = allocation.devices, path / "devices"
     yield from validate_items(devices.results, devices_path / "results", MAX_RESULTS, check_result)
-    yield from validate_items(
-        devices.config, devices_path / "config", MAX_ALLOCATED_CONFIGS, check_config
-    )
+    if devices.config:
+        yield from validate_items(
+            devices.config, devices_path / "config", MAX_ALLOCATED_CONFIGS, check_config
+        )
     if allocation.node_selector is not None:
         yield from validate_node_selector(allocation.node_selector, path / "nodeSelector")
 
@@ -145,23 +148,31 @@ def _validate_result(
     gates: FeatureGates,
 ) -> Iterator[FieldError]:
     """One allocated device. Duplicates of a device or share are allowed."""
-    yield from names.validate_reference(result.request, path / "request")
-    yield from validate_declared_driver_name(result.driver, path / "driver")
-    if not result.pool:
-        yield required(path / "pool", declared=True)
-    else:
-        yield from validate_declared_pool_name(result.pool, path / "pool")
-    yield from validate_label(result.device, path / "device")
-    yield from validate_binding_conditions(
-        result.binding_conditions,
-        result.binding_failure_conditions,
-        path,
-        one_kind_is_enough=ONE_KIND_OF_BINDING_CONDITIONS in gates,
-    )
-    yield from _validate_share_id(result.share_id, path / "shareID")
+    if result.request not in names.names or not is_label(result.request):
+        yield from names.validate_reference(result.request, path / "request")
+    if not are_plain_names(result.driver, result.pool):
+        yield from validate_declared_driver_name(result.driver, path / "driver")
+        if not result.pool:
+            yield required(path / "pool", declared=True)
+        else:
+            yield from validate_declared_pool_name(result.pool, path / "pool")
+    if not is_label(result.device):
+        yield from validate_label(result.device, path / "device")
+    if result.binding_conditions or result.binding_failure_conditions:
+        yield from validate_binding_conditions(
+            result.binding_conditions,
+            result.binding_failure_conditions,
+            path,
+            one_kind_is_enough=ONE_KIND_OF_BINDING_CONDITIONS in gates,
+        )
+    if result.share_id is not None:
+        yield from _validate_share_id(result.share_id, path / "shareID")
     for index, toleration in enumerate(result.tolerations):
         yield from validate_toleration(toleration, path / "tolerations" @ index)
-    yield from validate_skipped_operations(result.skip_node_operations, path / "skipNodeOperations")
+    if result.skip_node_operations:
+        yield from validate_skipped_operations(
+            result.skip_node_operations, path / "skipNodeOperations"
+        )
 
 
 def _validate_share_id(share_id: str | None, path: FieldPath) -> Iterator[FieldError]:

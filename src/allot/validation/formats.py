@@ -6,10 +6,12 @@ Lengths count bytes. Messages say "characters" or "bytes" as the family of the r
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
+LABEL_KEY_LENGTH: Final = SUBDOMAIN_LENGTH + 1 + LABEL_LENGTH
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -171,6 +173,26 @@ def label_value_problems(text: str) -> list[str]:
     if not _is_label_value(text):
         problems.append(LABEL_VALUE_RULE)
     return problems
+
+
+def is_label_pair(key: str, value: str) -> bool:
+    """Whether they are a label. Cached, because many objects have the same labels."""
+    return len(key) <= LABEL_KEY_LENGTH and len(value) <= LABEL_LENGTH and _is_pair(key, value)
+
+
+@lru_cache(4096)
+def _is_pair(key: str, value: str) -> bool:
+    return not label_key_problems(key) and not label_value_problems(value)
+
+
+def is_annotation_key(key: str) -> bool:
+    """Whether it is the name of an annotation, in which case does not matter. Cached like labels."""
+    return len(key) <= LABEL_KEY_LENGTH and _is_caseless_key(key)
+
+
+@lru_cache(4096)
+def _is_caseless_key(key: str) -> bool:
+    return not label_key_problems(key.lower())
 
 
 def is_condition_reason(text: str) -> bool:

@@ -11,6 +11,8 @@ from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, r
 from allot.validation.formats import (
     byte_length,
     generated_name_problems,
+    is_annotation_key,
+    is_label_pair,
     label_key_problems,
     label_problems,
     subdomain_problems,
@@ -18,6 +20,7 @@ from allot.validation.formats import (
 from allot.validation.names import validate_label_key, validate_label_value
 
 MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
+MAX_BYTES_OF_CHARACTER: Final = 4
 IMMUTABLE: Final = "field is immutable"
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
 
@@ -84,16 +87,22 @@ def _validate_contents(metadata: ObjectMeta, path: FieldPath) -> Iterator[FieldE
 
 def validate_labels(labels: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:
     for key, value in labels.items():
+        if is_label_pair(key, value):
+            continue
         yield from validate_label_key(key, path)
         yield from validate_label_value(value, path)
 
 
 def validate_annotations(annotations: Mapping[str, str], path: FieldPath) -> Iterator[FieldError]:
-    size = 0
+    characters = 0
     for key, value in annotations.items():
-        size += byte_length(key) + byte_length(value)
-        for problem in label_key_problems(key.lower()):
-            yield invalid(path, key, problem)
+        characters += len(key) + len(value)
+        if not is_annotation_key(key):
+            for problem in label_key_problems(key.lower()):
+                yield invalid(path, key, problem)
+    if characters * MAX_BYTES_OF_CHARACTER <= MAX_ANNOTATIONS_SIZE:
+        return
+    size = sum(byte_length(key) + byte_length(value) for key, value in annotations.items())
     if size > MAX_ANNOTATIONS_SIZE:
         yield too_long(path, MAX_ANNOTATIONS_SIZE)
 
@@ -121,9 +130,10 @@ def _validate_owner(reference: OwnerReference, path: FieldPath) -> Iterator[Fiel
     group, version = GroupVersion.parse(reference.api_version)
     if not version or "/" in group:
         yield required(path / "apiVersion", "must not be empty")
-    for name in ("kind", "name", "uid"):
-        if not getattr(reference, name):
-            yield required(path / name, "must not be empty")
+    if not (reference.kind and reference.name and reference.uid):
+        for name in ("kind", "name", "uid"):
+            if not getattr(reference, name):
+                yield required(path / name, "must not be empty")
     if (group, version, reference.kind) == ("", "v1", "Event"):
         yield invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner")
 
@@ -187,5 +197,5 @@ def validate_metadata_update(
         if value != before:
             yield invalid(path / name, value, IMMUTABLE)
     yield from _validate_contents(new, path)
-    if not any_finalizer:
+    if new.finalizers and not any_finalizer:
         yield from _validate_finalizer_names(new.finalizers, path / "finalizers")

@@ -77,6 +77,19 @@ def validate_declared_driver_name(
         yield too_long(path, max_length, "characters", declared=True)
 
 
+def are_plain_names(driver: str, pool: str) -> bool:
+    """Whether the declared rules certainly accept both. Cached, because many claims are about few pools."""
+    return len(driver) <= DRIVER_NAME_LENGTH and len(pool) <= POOL_NAME_LENGTH and _are_plain(driver, pool)
+
+
+@lru_cache(maxsize=4096)
+def _are_plain(driver: str, pool: str) -> bool:
+    path = FieldPath("")
+    return bool(pool) and not any(
+        (*validate_declared_driver_name(driver, path), *validate_declared_pool_name(pool, path))
+    )
+
+
 def validate_pool_name(name: str, path: FieldPath) -> Iterator[FieldError]:
     """The hand-written rule."""
     if not name:

@@ -57,6 +57,8 @@ class Strategy(ABC, Generic[T]):
         Declarative rules report fields of the request's version, and after handwritten ones, which report those of v1.
         """
         listed = first_errors(errors)
+        if not listed:
+            return listed
         if request.version == "v1beta1":
             listed = [
                 error._replace(path=FieldPath(self.flat_path(str(error.path))))

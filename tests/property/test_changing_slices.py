@@ -330,9 +330,10 @@ class Records:
 
     def _write(self, old: ResourceClaim, new: ResourceClaim | None, *, unchecked: bool) -> bool:
         """Whether the server accepts it. `unchecked` is a server without these rules."""
+        before, after = map(device_exclusivity.holdings_of, (old, new))
         entries = {
             device: self._entries.get(device_exclusivity.record_key(device))
-            for device in device_exclusivity.touched_devices(old, new)
+            for device in device_exclusivity.touched_devices(before, after)
         }
         if (
             not unchecked
@@ -340,8 +341,9 @@ class Records:
             and any(validate_consumed_capacity(new, old, self._published, DEFAULTS))
         ):
             return False
+        published = {} if unchecked else self._published
         changed = device_exclusivity.changed_records(
-            old, new, entries, {} if unchecked else self._published, checks_shares=not unchecked
+            before, after, entries, published, checks_shares=not unchecked
         )
         if isinstance(changed, AlreadyHeld):
             return False

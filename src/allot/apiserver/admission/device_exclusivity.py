@@ -8,7 +8,7 @@ also holds with several API servers on one store. Kubernetes does not check this
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -25,7 +25,7 @@ from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
 from allot.apiserver.admission.published_devices import PublishedDevices
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.pacing import Workers
+from allot.apiserver.pacing import LARGE, Workers
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.features import FeatureGates
 from allot.rules import CHECK_CONSUMED_CAPACITY
@@ -49,6 +49,9 @@ class Record(ApiObject, frozen=True):
     """All holders of one device."""
 
     holders: tuple[Holder, ...] = ()
+
+
+Holdings = Mapping[DeviceId, tuple[Holder, ...]]
 
 
 class AlreadyHeld(NamedTuple):
@@ -75,7 +78,10 @@ class DeviceExclusivity:
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         old: ResourceClaim = attributes.old
         new: ResourceClaim | None = None if attributes.is_removal else attributes.new or old
-        devices = [] if attributes.info.dry_run else touched_devices(old, new)
+        if attributes.info.dry_run or (new is not None and _same_allocation(old, new)):
+            return ADMITTED
+        before, after = holdings_of(old), holdings_of(new)
+        devices = touched_devices(before, after)
         if not devices:
             return ADMITTED
         entries = {device: await self._store.get(record_key(device)) for device in devices}
@@ -88,10 +94,10 @@ class DeviceExclusivity:
         checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
         # A device may have thousands of shares.
         size = sum(len(entry.value) for entry in entries.values() if entry is not None)
-        changed = await self._workers.run(
-            size,
-            lambda: changed_records(old, new, entries, published, checks_shares=checks_shares),
+        find = partial(
+            changed_records, before, after, entries, published, checks_shares=checks_shares
         )
+        changed = find() if size <= LARGE else await self._workers.run(size, find)
         if isinstance(changed, AlreadyHeld):
             cause = api_errors.Cause(
                 DEVICE_ALREADY_ALLOCATED,
@@ -117,17 +123,21 @@ def _escaped(part: str) -> str:
     return quote(part, safe="")
 
 
-def touched_devices(old: ResourceClaim | None, new: ResourceClaim | None) -> list[DeviceId]:
+def _same_allocation(old: ResourceClaim, new: ResourceClaim) -> bool:
+    """Whether a write leaves the allocation as it is: most writes of a claim do."""
+    return new.status.allocation is old.status.allocation and new.metadata.uid == old.metadata.uid
+
+
+def touched_devices(before: Holdings, after: Holdings) -> list[DeviceId]:
     """The devices whose records a write must change, in order."""
-    before, after = _holdings(old), _holdings(new)
     return sorted(
         device for device in before.keys() | after.keys() if before.get(device) != after.get(device)
     )
 
 
 def changed_records(
-    old: ResourceClaim | None,
-    new: ResourceClaim | None,
+    before: Holdings,
+    after: Holdings,
     entry_by_device: Mapping[DeviceId, Entry | None],
     published: Mapping[DeviceId, Device],
     *,
@@ -138,7 +148,6 @@ def changed_records(
     `entry_by_device` has the records of all `touched_devices`, `published` the devices that are published.
     `checks_shares` is the rule `CheckConsumedCapacity`.
     """
-    before, after = _holdings(old), _holdings(new)
     operations: list[Operation] = []
     for device, entry in entry_by_device.items():
         record = _decoder.decode(entry.value) if entry else Record()
@@ -160,7 +169,8 @@ def changed_records(
     return operations
 
 
-def _holdings(claim: ResourceClaim | None) -> dict[DeviceId, tuple[Holder, ...]]:
+def holdings_of(claim: ResourceClaim | None) -> Holdings:
+    """The devices that a claim holds."""
     holdings: dict[DeviceId, tuple[Holder, ...]] = {}
     if claim is None or claim.status.allocation is None:
         return holdings

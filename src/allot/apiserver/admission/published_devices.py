@@ -25,9 +25,13 @@ class PublishedDevices:
             wanted.setdefault((driver, pool), set()).add(name)
         found: dict[DeviceId, Device] = {}
         generations: dict[DeviceId, int] = {}
-        pacer = Pacer()
+        pacer: Pacer | None = None
         for (driver, pool), names in wanted.items():
-            async for stored in pacer.each(tuple(self._cache.indexed((driver, pool)))):
+            for stored in tuple(self._cache.indexed((driver, pool))):
+                if pacer is None:
+                    pacer = Pacer()  # from the second slice on: one is a short stretch
+                elif pacer.is_due:
+                    await pacer.pause()
                 slice_: ResourceSlice = stored.object
                 generation = slice_.spec.pool.generation
                 for published in slice_.spec.devices or ():

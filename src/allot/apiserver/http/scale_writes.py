@@ -36,7 +36,7 @@ from allot.apiserver.managed_fields.validation import go_text
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.registry.patches import PatchError, json_patch, merge_patch
 from allot.apiserver.registry.patches.conversions import conversion_problem
-from allot.apiserver.schemas.strictness import type_errors, unknown_fields
+from allot.apiserver.schemas.strictness import check_strictly, type_errors
 from allot.apiserver.schemas.types import type_of
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -174,16 +174,14 @@ def document_of(
 
     Unknown fields are added to `issues`.
     """
-    check_type(body, _OTHER_VERSIONS.get(_type_in(body), kind))
+    check_type(body, _OTHER_VERSIONS.get(_type_in(body), kind) if kind == _EVICTION else kind)
     try:
         document = dict(RawObject.from_json(body).data)
+        found_issues = check_strictly(body, document, kind)
     except DecodeError as error:
         raise api_errors.cannot_be_read(kind.kind, kind.version, error.located) from None
-    problem = type_errors(document, kind)
-    if problem is not None:
-        raise api_errors.cannot_be_read(kind.kind, kind.version, problem.located)
     if issues is not None:
-        issues += map(str, unknown_fields(body, kind))
+        issues += map(str, found_issues)
     found = (document.get("metadata") or {}).get("name")
     if name and found and found != name:
         raise bad_request(
@@ -192,6 +190,7 @@ def document_of(
     return document
 
 
+_EVICTION: Final = GroupVersionKind("policy", "v1", "Eviction")
 _OTHER_VERSIONS: Final[Mapping[tuple[str | None, str | None], GroupVersionKind]] = {
     ("policy/v1beta1", "Eviction"): GroupVersionKind("policy", "v1beta1", "Eviction")
 }

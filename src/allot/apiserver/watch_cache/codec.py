@@ -99,7 +99,7 @@ class PartialCodec(Codec):
     def with_parts(
         self, obj: Any, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[Any, list[str]]:
-        """The object with these top-level fields as they are in `body`, with defaults, and the unknown and duplicate fields of `body`.
+        """The object with these top-level fields as they are in `body`, with defaults, and the unknown fields of `body`.
 
-        Raises `DecodeError`.
+        `body` has been encoded here, so it has no field twice. Raises `DecodeError`.
         """

@@ -239,7 +239,9 @@ class RawCodec(PartialCodec):
     def with_parts(
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        document, issues = self._checked(body, version)
+        sent = RawObject.from_json(body).data
+        document = known_fields(sent, self.resource.gvk(version))
+        issues = self.strict_issues(body, version) if document is not sent else []
         read = self._cleaned(document, body, version)
         defaults = self._defaults
         if isinstance(defaults, PartDefaults):
@@ -250,7 +252,7 @@ class RawCodec(PartialCodec):
             data = dict(obj.data)
             filled = defaults(data)
             obj = obj if filled is data else self.view(filled)
-        return obj, [str(issue) for issue in issues]
+        return obj, issues
 
     def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         return obj.with_metadata(metadata)

@@ -208,13 +208,13 @@ class Pod(RawObject):
                 entry.get("resourceClaimName") or "",
                 entry.get("resourceClaimTemplateName") or "",
             )
-            for entry in (self._rest.get("spec") or {}).get("resourceClaims") or ()
+            for entry in (self.rest.get("spec") or {}).get("resourceClaims") or ()
         ]
 
     @lazy
     def claim_statuses(self) -> Mapping[str, str | None]:
         """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
-        status = self._rest.get("status") or {}
+        status = self.rest.get("status") or {}
         return {
             entry.get("name") or "": entry.get("resourceClaimName")
             for entry in status.get("resourceClaimStatuses") or ()
@@ -223,7 +223,7 @@ class Pod(RawObject):
     @lazy
     def extended_claim(self) -> str:
         """The claim for the pod's extended resources; empty if it has none."""
-        status = (self._rest.get("status") or {}).get("extendedResourceClaimStatus")
+        status = (self.rest.get("status") or {}).get("extendedResourceClaimStatus")
         return status.get("resourceClaimName") or "" if status else ""
 
     @lazy

@@ -41,17 +41,17 @@ class RawObject:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
-        self._rest = data
-        """Everything but the metadata, which may be that of another object."""
+        self.rest = data
+        """Everything but the metadata, which may be that of another object. Asking for it costs nothing."""
 
     @lazy
     def data(self) -> Mapping[str, Any]:
         """The whole object."""
         known = _metadata_json(self.metadata)
-        for name, value in (self._rest.get("metadata") or {}).items():
+        for name, value in (self.rest.get("metadata") or {}).items():
             if name not in _METADATA_FIELDS:
                 known[name] = value
-        return {**self._rest, "metadata": known}
+        return {**self.rest, "metadata": known}
 
     @classmethod
     def from_json(cls, body: bytes) -> Self:
@@ -69,7 +69,7 @@ class RawObject:
 
     def get(self, *path: str | int, default: Any = None) -> Any:
         """The value at a path; `default` if it is missing or null."""
-        value: Any = self.data if not path or path[0] == "metadata" else self._rest
+        value: Any = self.data if not path or path[0] == "metadata" else self.rest
         for part in path:
             try:
                 value = value[part]
@@ -82,7 +82,7 @@ class RawObject:
         if path[0] == "metadata":
             return type(self)(_with_value(self.data, value, path))
         is_whole = "data" in self.__dict__
-        copy = type(self)(_with_value(self.data if is_whole else self._rest, value, path))
+        copy = type(self)(_with_value(self.data if is_whole else self.rest, value, path))
         if not is_whole:
             del copy.data
         if "metadata" in self.__dict__:
@@ -91,7 +91,7 @@ class RawObject:
 
     def with_missing(self, values: Mapping[str, Any]) -> Self:
         """A copy with these values of top-level fields that it does not have. All else is shared."""
-        copy = type(self)({**values, **self._rest})
+        copy = type(self)({**values, **self.rest})
         copy.__dict__["metadata"] = self.metadata
         del copy.data
         return copy

@@ -34,7 +34,7 @@ def validate_event(
 
     `controller` is what the API calls the field with the reporter.
     """
-    data = event.data
+    data = event.rest
     if data.get("eventTime") is None:
         yield from _validate_namespace(event)
         return
@@ -81,7 +81,7 @@ def _wrong_namespace(about: str) -> FieldError:
 
 def validate_new_event(event: RawObject) -> Iterator[FieldError]:
     """A new event of the new API has a time and a type, and no fields of the old API."""
-    data = event.data
+    data = event.rest
     yield from validate_series(data.get("series"))
     if data.get("eventTime") is None:
         yield required(FieldPath("eventTime"))

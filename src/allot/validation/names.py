@@ -79,7 +79,11 @@ def validate_declared_driver_name(
 
 def are_plain_names(driver: str, pool: str) -> bool:
     """Whether the declared rules certainly accept both. Cached, because many claims are about few pools."""
-    return len(driver) <= DRIVER_NAME_LENGTH and len(pool) <= POOL_NAME_LENGTH and _are_plain(driver, pool)
+    return (
+        len(driver) <= DRIVER_NAME_LENGTH
+        and len(pool) <= POOL_NAME_LENGTH
+        and _are_plain(driver, pool)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,7 @@ from allot.validation.fields import (
     required,
     too_long,
 )
-from allot.validation.formats import byte_length
+from allot.validation.formats import byte_length, is_label
 from allot.validation.lists import duplicates
 from allot.validation.names import validate_label, validate_subdomain
 from allot.validation.node_allocatable import (
@@ -64,7 +64,8 @@ def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
         ("containerStatuses", status.container_statuses, spec.containers),
         ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
     ):
-        yield from _validate_container_statuses(statuses, containers, STATUS / field)
+        if statuses:
+            yield from _validate_container_statuses(statuses, containers, STATUS / field)
     for index, container in enumerate(status.ephemeral_container_statuses):
         if container.allocated_resources_status:
             path = STATUS / "ephemeralContainerStatuses" @ index / "allocatedResourcesStatus"
@@ -85,8 +86,9 @@ def _validate_claim_statuses(pod: PodParts) -> Iterator[FieldError]:
         if status.name in seen:
             yield duplicate(path / "name", status.name)
         seen.add(status.name)
-        if status.resource_claim_name is not None:
-            yield from validate_subdomain(status.resource_claim_name, path / "resourceClaimName")
+        name = status.resource_claim_name
+        if name is not None and not is_label(name):  # which most subdomains are
+            yield from validate_subdomain(name, path / "resourceClaimName")
 
 
 def _validate_extended(

@@ -22,7 +22,8 @@ def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
     status, before = as_part(new.get("status")), as_part(old.get("status"))
     if status == before:
         return
-    yield from _validate_conditions(parts(status, "conditions"))
+    if status.get("conditions"):
+        yield from _validate_conditions(parts(status, "conditions"))
     nominated, path = text(status, "nominatedNodeName"), STATUS / "nominatedNodeName"
     if nominated and nominated != before.get("nominatedNodeName"):
         yield from validate_subdomain(nominated, path)
@@ -31,11 +32,19 @@ def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
     quality = text(status, "qosClass")
     if quality != text(before, "qosClass"):
         yield invalid(STATUS / "qosClass", quality, IMMUTABLE)
-    yield from _validate_states(status, before, new)
-    yield from _validate_users(status)
+    if any(map(before.get, _RESTARTED)):
+        yield from _validate_states(status, before, new)
+    if any(map(status.get, _WITH_USERS)):
+        yield from _validate_users(status)
     yield from _validate_generation(status, STATUS)
-    yield from _validate_addresses(parts(status, "podIPs"), STATUS / "podIPs")
-    yield from _validate_host_addresses(status)
+    if status.get("podIPs"):
+        yield from _validate_addresses(parts(status, "podIPs"), STATUS / "podIPs")
+    if status.get("hostIPs"):
+        yield from _validate_host_addresses(status)
+
+
+_RESTARTED: Final = ("containerStatuses", "initContainerStatuses")
+_WITH_USERS: Final = (*_RESTARTED, "ephemeralContainerStatuses")
 
 
 def _validate_conditions(conditions: list[Part]) -> Iterator[FieldError]:
@@ -57,7 +66,7 @@ def _validate_states(status: Part, before: Part, pod: Pod) -> Iterator[FieldErro
     policy = pod.get("spec", "restartPolicy", default="Always")
     if policy == "Always":
         return
-    for field in ("containerStatuses", "initContainerStatuses"):
+    for field in _RESTARTED:
         now = {text(each, "name"): each for each in parts(status, field)}
         for index, old in enumerate(parts(before, field)):
             ended = part(old, "state").get("terminated")
@@ -74,7 +83,7 @@ def _validate_states(status: Part, before: Part, pod: Pod) -> Iterator[FieldErro
 
 
 def _validate_users(status: Part) -> Iterator[FieldError]:
-    for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+    for field in _WITH_USERS:
         for index, container in enumerate(parts(status, field)):
             user, path = part(container, "user"), STATUS / field @ index / "user" / "linux"
             linux = part(user, "linux")

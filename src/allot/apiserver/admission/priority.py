@@ -22,22 +22,34 @@ class Priority:
         self._caches = caches
         self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
         self._pods = resource_named("", "pods")
+        self._known = PriorityClasses()
+        self._version = (0, 0)
+        """That of the cache for which the classes are known."""
 
     def handles(self, operation: str, resource: Resource) -> bool:
         return resource is self._pods and operation == "create"
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
-        cache = self._caches.of(self._classes)
-        await cache.refresh()
-        classes = [stored.object.data async for stored in Pacer().each(cache.select(cache.prefix))]
-        by_name = {found["metadata"]["name"]: found for found in classes}
-        defaults = [found for found in classes if found.get("globalDefault")]
-        lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
-        known = PriorityClasses(by_name.get, lowest)
-        resolved = resolve_priority(dict(attributes.new.data), known)
+        pod = attributes.new
+        spec = pod.get("spec")
+        resolved = resolve_priority({"spec": spec}, await self._known_classes())
         if isinstance(resolved, Denied):
             raise api_errors.forbidden(attributes.resource, attributes.key.name, resolved.message)
-        return type(attributes.new)(resolved)
+        return pod if resolved["spec"] is spec else pod.with_value(resolved["spec"], "spec")
+
+    async def _known_classes(self) -> PriorityClasses:
+        """All classes: the same as for the last pod, unless one has changed."""
+        cache = self._caches.of(self._classes)
+        await cache.refresh()
+        version = cache.epoch, cache.last_change
+        if version != self._version:
+            selected = cache.select(cache.prefix)
+            classes = [stored.object.data async for stored in Pacer().each(selected)]
+            by_name = {found["metadata"]["name"]: found for found in classes}
+            defaults = [found for found in classes if found.get("globalDefault")]
+            lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
+            self._known, self._version = PriorityClasses(by_name.get, lowest), version
+        return self._known
 
 
 class SystemPriorityClasses:

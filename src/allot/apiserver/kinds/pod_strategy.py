@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -11,8 +11,9 @@ import msgspec
 
 from allot import features
 from allot.api.base import replace
-from allot.api.core import Container, Pod, PodLevelResources, PodParts
+from allot.api.core import Container, Pod, PodLevelResources, PodParts, PodSpec, PodStatus
 from allot.api.decoding import from_value
+from allot.api.meta import ObjectMeta
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
@@ -42,8 +43,10 @@ MAY_NOT_CHANGE: Final = (
 
 
 def parts_of(pod: Pod) -> PodParts:
-    """The typed parts of a pod that has been decoded without error before."""
-    return msgspec.convert(pod.data, PodParts, dec_hook=from_value)
+    """The typed parts of a pod that has been decoded without error before. Its metadata does not become JSON for it."""
+    spec = msgspec.convert(pod.get("spec", default={}), PodSpec, dec_hook=from_value)
+    status = msgspec.convert(pod.get("status", default={}), PodStatus, dec_hook=from_value)
+    return PodParts(pod.metadata, spec, status)
 
 
 # --- create ---
@@ -134,9 +137,9 @@ def quality_of_service(pod: Pod) -> str:
     if whole is not None and (whole.requests or whole.limits):
         return _quality_of_whole(whole)
     containers = all_containers(pod.spec)
-    if all(_asks_for_nothing(container) for container in containers):
+    if not any(map(_asks_for_something, containers)):
         return "BestEffort"
-    if all(_is_guaranteed(container) for container in containers):
+    if all(map(_is_guaranteed, containers)):
         return "Guaranteed"
     return "Burstable"
 
@@ -154,9 +157,11 @@ def _quality_of_whole(resources: PodLevelResources) -> str:
     return "Guaranteed" if is_guaranteed else "Burstable"
 
 
-def _asks_for_nothing(container: Container) -> bool:
+def _asks_for_something(container: Container) -> bool:
     resources = container.resources
-    return not any(
+    if not resources.requests and not resources.limits:
+        return False
+    return any(
         amounts.get(name) for amounts in (resources.requests, resources.limits) for name in _COUNTED
     )
 
@@ -197,7 +202,7 @@ def _without_claims(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
-    pod = _with_stored_metadata(pod, old)
+    pod = pod.with_metadata(_stored_metadata(pod, old))
     pod = _drop_disabled_spec_fields(pod, old, request)
     if pod.get("spec", "overhead") == {}:  # which is that of the class, or none
         pod = pod.with_value(None, "spec", "overhead")
@@ -241,9 +246,10 @@ def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
 _MAX_DEADLINE: Final = 2**31 - 1
 
 
-def _with_stored_metadata(pod: Pod, old: Pod) -> Pod:
+def _stored_metadata(pod: Pod, old: Pod) -> ObjectMeta:
+    """The metadata of a written pod, with what clients do not change from the stored one."""
     stored = old.metadata
-    metadata = replace(
+    return replace(
         pod.metadata,
         resource_version=pod.metadata.resource_version or stored.resource_version,
         uid=stored.uid,
@@ -251,7 +257,6 @@ def _with_stored_metadata(pod: Pod, old: Pod) -> Pod:
         creation_timestamp=stored.creation_timestamp,
         deletion_timestamp=stored.deletion_timestamp,
     )
-    return pod.with_metadata(metadata)
 
 
 def _with_allowed_changes(pod: Pod, old: Pod) -> Any:
@@ -335,19 +340,19 @@ _EMPTY_CONTAINER_STATUS: Final = {
 
 
 def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
-    pod = _with_stored_metadata(pod, old)
-    metadata = replace(pod.metadata, owner_references=old.metadata.owner_references)
-    status = pod.get("status")
-    pod = type(pod)(old.data).with_metadata(metadata).with_value(status, "status")
+    stored = old.metadata
+    metadata = replace(_stored_metadata(pod, old), owner_references=stored.owner_references)
+    status = dict(pod.get("status", default={}))
+    before = old.get("status", default={})
     for field in ("qosClass", "observedGeneration"):
-        if not pod.get("status", field) and old.get("status", field):
-            pod = pod.with_value(old.get("status", field), "status", field)
+        if not status.get(field) and before.get(field):
+            status[field] = before[field]
     for field in _CONTAINER_STATUSES:
-        statuses = pod.get("status", field)
-        if statuses:
-            filled = [_EMPTY_CONTAINER_STATUS | status for status in statuses]
-            pod = pod.with_value(filled, "status", field)
-    return _drop_disabled_status_fields(pod, old, request)
+        if status.get(field):
+            status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
+    _drop_disabled_status_fields(status, before, request)
+    whole = type(pod)(old.data).with_metadata(metadata)
+    return whole.with_value(status, "status")
 
 
 _STATUS_FIELDS: Final = (
@@ -357,16 +362,17 @@ _STATUS_FIELDS: Final = (
 )
 
 
-def _drop_disabled_status_fields(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+def _drop_disabled_status_fields(
+    status: dict[str, Any], before: Mapping[str, Any], request: WriteRequest
+) -> None:
+    """Removes from a status what is behind gates that are off, unless the stored status has it."""
     for gate, field in _STATUS_FIELDS:
-        if gate not in request.gates and not old.get("status", field):
-            pod = pod.with_value(None, "status", field)
+        if field in status and gate not in request.gates and not before.get(field):
+            del status[field]
     for field in _CONTAINER_STATUSES:
-        statuses, before = pod.get("status", field), old.get("status", field, default=[])
-        if statuses and not any(status.get(_HEALTH) for status in before):
-            kept = [_with_enabled_health(status, request) for status in statuses]
-            pod = pod.with_value(kept, "status", field)
-    return pod
+        statuses = status.get(field)
+        if statuses and not any(each.get(_HEALTH) for each in before.get(field) or ()):
+            status[field] = [_with_enabled_health(each, request) for each in statuses]
 
 
 _HEALTH: Final = "allocatedResourcesStatus"
@@ -395,8 +401,14 @@ def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[
 def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
     return [
         *validate_metadata_update(pod.metadata, old.metadata),
-        *validate_pod_annotation_update(pod.metadata.annotations, old.metadata.annotations),
-        *validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={})),
+        *_validate_annotations(pod, old),
         *validate_pod_status_update(pod, old),
         *validate_pod_status(parts_of(pod)),
     ]
+
+
+def _validate_annotations(pod: Pod, old: Pod) -> Iterator[FieldError]:
+    annotations, before = pod.metadata.annotations, old.metadata.annotations
+    if annotations or before:
+        yield from validate_pod_annotation_update(annotations, before)
+        yield from validate_pod_annotations(annotations, pod.get("spec", default={}))

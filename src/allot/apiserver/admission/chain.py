@@ -78,6 +78,10 @@ class ValidatingPlugin(Handler, Protocol):
         """Accepts the write; raises `ApiError` to reject it."""
 
 
+class OfWholeObjects:
+    """A mutating plugin that leaves writes of subresources as they are: it is not asked about them."""
+
+
 AdmissionPlugin = MutatingPlugin | ValidatingPlugin
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
@@ -206,8 +210,10 @@ class Admission:
 
         `quota` is last: what another plugin rejects is not counted.
         """
-        self._mutating = HandlerIndex[MutatingPlugin](
-            [plugin for plugin in plugins if isinstance(plugin, MutatingPlugin)]
+        mutating = [plugin for plugin in plugins if isinstance(plugin, MutatingPlugin)]
+        self._mutating = HandlerIndex[MutatingPlugin](mutating)
+        self._mutating_parts = HandlerIndex[MutatingPlugin](
+            [plugin for plugin in mutating if not isinstance(plugin, OfWholeObjects)]
         )
         self._validating = HandlerIndex[ValidatingPlugin](
             [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
@@ -225,9 +231,15 @@ class Admission:
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""
         dynamic = self._dynamic
-        return bool(self._mutating.find(operation, resource)) or (
+        return bool(self._mutators(operation, resource, info)) or (
             not self._activity.is_idle and dynamic.mutates(operation, resource, info)
         )
+
+    def _mutators(
+        self, operation: str, resource: Resource, info: RequestInfo
+    ) -> tuple[MutatingPlugin, ...]:
+        plugins = self._mutating_parts if info.subresource else self._mutating
+        return plugins.find(operation, resource)
 
     def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether such writes may wait long for others, so that they must not hold what others wait for."""
@@ -261,7 +273,7 @@ class Admission:
         grown_by = 0
         if attributes.operation == "delete":
             return attributes, grown_by
-        for plugin in self._mutating.find(attributes.operation, attributes.resource):
+        for plugin in self._mutators(attributes.operation, attributes.resource, attributes.info):
             new = await plugin.admit(attributes)
             if isinstance(new, Grown):
                 grown_by += new.size
@@ -277,8 +289,9 @@ class Admission:
         warnings: list[str] = []
         for plugin in self._validating.find(attributes.operation, attributes.resource):
             admitted = await plugin.validate(attributes)
-            operations.extend(admitted.operations)
-            warnings.extend(admitted.warnings)
+            if admitted is not ADMITTED:
+                operations.extend(admitted.operations)
+                warnings.extend(admitted.warnings)
         if not self._activity.is_idle:
             warnings.extend(await self._dynamic.validate(attributes))
         if not operations and not warnings:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from allot.apiserver.admission.chain import AdmissionAttributes
+from allot.apiserver.admission.chain import AdmissionAttributes, OfWholeObjects
 from allot.apiserver.defaults.pods import tolerate_short_outages
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.caches import resource_named
 
 
-class DefaultTolerationSeconds:
+class DefaultTolerationSeconds(OfWholeObjects):
+    """A pod was admitted when its spec was written: its status and its binding add nothing."""
+
     def __init__(self) -> None:
         self._pods = resource_named("", "pods")
 
@@ -22,8 +24,6 @@ class DefaultTolerationSeconds:
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         pod = attributes.new
-        if attributes.info.subresource:
-            return pod  # it was admitted when its spec was written
         spec = pod.get("spec", default={})
         tolerant = tolerate_short_outages(spec)
         return pod if tolerant is spec else pod.with_value(tolerant, "spec")

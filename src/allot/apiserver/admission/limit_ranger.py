@@ -27,9 +27,9 @@ PLAIN_RANGE: Final = 1024
 
 class LimitRanger:
     def __init__(self, caches: Caches, workers: Workers) -> None:
-        self._caches = caches
         self._workers = workers
         self._ranges = resource_named("", "limitranges")
+        self._cache = caches.of(self._ranges)
         self._pods = resource_named("", "pods")
         self._claims = resource_named("", "persistentvolumeclaims")
 
@@ -41,7 +41,7 @@ class LimitRanger:
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         if attributes.resource is not self._pods:
             return attributes.new
-        await self._caches.of(self._ranges).refresh()
+        await self._cache.refresh()
         ranges = self._ranges_in(attributes.key.namespace)
         if not ranges:
             return attributes.new
@@ -56,7 +56,7 @@ class LimitRanger:
         if attributes.is_removal or attributes.info.subresource:
             return ADMITTED
         if attributes.resource is not self._pods:  # those of pods are up to date since `admit`
-            await self._caches.of(self._ranges).refresh()
+            await self._cache.refresh()
         ranges = self._ranges_in(attributes.key.namespace)
         if not ranges:
             return ADMITTED
@@ -77,7 +77,7 @@ class LimitRanger:
         raise api_errors.forbidden(attributes.resource, attributes.key.name, message)
 
     def _ranges_in(self, namespace: str) -> list[StoredObject]:
-        cache = self._caches.of(self._ranges)
+        cache = self._cache
         return cache.select(key_prefix(self._ranges, namespace)) if cache.count else []
 
 

@@ -58,6 +58,7 @@ class ResourceQuotaAdmission:
         self._gates = gates
         self._clock = clock
         self._quotas = resource_named("", "resourcequotas")
+        self._cache = caches.of(self._quotas)
         self._pods = resource_named("", "pods")
         self._claims = resource_named(DRA, "resourceclaims")
         self._classes = resource_named(DRA, "deviceclasses")
@@ -67,7 +68,7 @@ class ResourceQuotaAdmission:
 
     def creation_lock(self, namespace: str) -> asyncio.Lock | None:
         """Held during a create: concurrent creates that charge one quota would only cause write conflicts."""
-        if not namespace or not self._of(namespace):
+        if not namespace or not self._cache.count or not self._of(namespace):
             return None
         return self._creation_locks.setdefault(namespace, asyncio.Lock())
 
@@ -79,8 +80,8 @@ class ResourceQuotaAdmission:
         return operation == "create" or (operation == "update" and may_grow)
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
-        await self._caches.of(self._quotas).refresh()
-        quotas = self._of(attributes.key.namespace)
+        await self._cache.refresh()
+        quotas = self._of(attributes.key.namespace) if self._cache.count else []
         if not quotas:
             return ADMITTED
         new, old, size = attributes.new, attributes.old, attributes.info.size
@@ -105,8 +106,7 @@ class ResourceQuotaAdmission:
 
     def _of(self, namespace: str) -> list[StoredObject]:
         """The quotas of a namespace by name, decoded only as they are needed."""
-        cache = self._caches.of(self._quotas)
-        return cache.select(key_prefix(self._quotas, namespace)) if cache.count else []
+        return self._cache.select(key_prefix(self._quotas, namespace))
 
     def _evaluator(self, resource: Resource) -> Evaluator:
         match resource.group, resource.plural:

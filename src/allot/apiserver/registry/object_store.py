@@ -5,16 +5,13 @@ Storage errors become API errors in `storage_errors`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
-from weakref import WeakValueDictionary
 
 from allot.api.base import replace
 from allot.api.identities import ObjectKey
-from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
@@ -30,10 +27,11 @@ from allot.apiserver.registry.storage_encoding import (
     with_known_times,
     work_after,
 )
+from allot.apiserver.registry.turns import Turns
 from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
 from allot.apiserver.registry.write_requests import WriteRequests
-from allot.apiserver.registry.write_results import Written, accepted
+from allot.apiserver.registry.write_results import Written, accepted, completed
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import storage_codec
@@ -87,7 +85,7 @@ class ObjectStore:
         self._converter = converter
         self._clock = clock
         self._requests = WriteRequests(gates, expressions, clock)
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns = Turns()
 
     @property
     def clock(self) -> Callable[[], datetime]:
@@ -208,7 +206,7 @@ class ObjectStore:
         if home is not None:
             operations.append(Check(home.entry.key, home.entry.revision))
         try:
-            revision = await self._write(info, *operations)
+            revision = await self._writer(info)(*operations)
         except RevisionConflictError as error:
             if error.key == store_key:
                 raise api_errors.already_exists(resource, key.name) from None
@@ -252,9 +250,12 @@ class ObjectStore:
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
             return await self._retry_on_conflict(resource, key, attempt)
-        lock = self._locks.setdefault(self._caches.key(resource, *key), asyncio.Lock())
-        async with lock:
+        store_key = self._caches.key(resource, *key)
+        await self._turns.take(store_key)
+        try:
             return await self._retry_on_conflict(resource, key, attempt)
+        finally:
+            self._turns.leave(store_key)
 
     async def _retry_on_conflict(
         self,
@@ -285,8 +286,9 @@ class ObjectStore:
         codec = storage_codec(resource)
         home = await self._caches.namespace(key.namespace) if key.namespace else None
         stored_size, stored_work = len(stored.entry.value), json_work(stored.entry.value)
-        shown = await self._converter.shown(resource, stored)
-        new, gone = await self._decoded(shown), False
+        has_hooks, converts = self._hooks.are_for("update", resource), is_converted(resource)
+        shown = await self._converter.shown(resource, stored) if converts else stored
+        new, gone = shown.object if shown.is_decoded else await self._decoded(shown), False
         warnings: list[str] = []
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
@@ -294,42 +296,47 @@ class ObjectStore:
             size = info.size + stored_work
             old = new
             seen = info if stored_work <= LARGE else replace(info, size=size)
-            attributes = AdmissionAttributes("update", resource, key, None, old, seen)
-            new, noted, size = await self._updated(attributes, update, request, size)
+            if size <= LARGE and not self._admission.mutates("update", resource, info):
+                proposed = update.propose(old, request)
+                new, noted = completed(update, proposed, old, request, resource)
+            else:
+                attributes = AdmissionAttributes("update", resource, key, None, old, seen)
+                new, noted, size = await self._updated(attributes, update, request, size)
             if size > LARGE:
-                attributes = replace(attributes, info=replace(info, size=size))
-            if self._hooks.are_for("update", resource):
-                begun = await self._hooks.begin(replace(attributes, new=new))
+                seen = replace(info, size=size)
+            if has_hooks:
+                attributes = AdmissionAttributes("update", resource, key, new, old, seen)
+                begun = await self._hooks.begin(attributes)
                 operations += begun.operations
                 if begun.object is not new:
                     new = with_known_times(begun.object, old, codec)
             gone = deletion.is_finished(new)
-            attributes = replace(attributes, new=new, is_removal=gone)
+            attributes = AdmissionAttributes("update", resource, key, new, old, seen, gone)
             admitted = await self._admission.validate(attributes)
             charged = await self._admission.charge(attributes)
             operations += (*admitted.operations, *charged.operations)
             warnings += (*noted, *admitted.warnings)
             if gone:
                 break
-        new = await self._converter.to_store(resource, new)
+        if converts:
+            new = await self._converter.to_store(resource, new)
         body = await encode_for_storage(codec, new, size, self._workers)
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:
-            entry = stored.entry._replace(value=body)
-            shown = await self._converter.shown(resource, StoredObject(entry, codec))
-            return Written(shown, warnings, gone)
+            written = StoredObject(stored.entry._replace(value=body), codec)
+            return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, operations)
         if revision is None:
             return None
         entry = Entry(stored.key, body, revision, stored.entry.created)
         written = StoredObject(entry, codec) if gone else self._caches.written(resource, entry, new)
-        return Written(await self._converter.shown(resource, written), warnings, gone)
+        if converts:
+            written = await self._converter.shown(resource, written)
+        return Written(written, warnings, gone)
 
     async def _decoded(self, stored: StoredObject) -> Any:
-        """The object; a large one is decoded in a thread."""
-        if stored.is_decoded:
-            return stored.object
+        """The object, which is not decoded yet; a large one is decoded in a thread."""
         return await self._workers.run(json_work(stored.entry.value), lambda: stored.object)
 
     async def _updated(
@@ -340,18 +347,12 @@ class ObjectStore:
         size: int,
     ) -> tuple[Any, list[str], int]:
         """What the update makes of the stored object, after mutating admission and the write pipeline; warnings; the work on it."""
-        resource, old, info = attributes.resource, attributes.old, attributes.info
+        resource, old = attributes.resource, attributes.old
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
-            outcome = update.complete(proposed, old, request)
-            new, warnings = accepted(outcome, resource, attributes.key.name)
-            # Not on the event loop: managers may own a hundred thousand fields.
-            new = with_known_times(new, old, storage_codec(resource))
-            if isinstance(new, RawObject) or new.spec == old.spec:
-                return new, warnings
-            return new, [*warnings, *rule_warnings(new, self._gates)]
+            return completed(update, proposed, old, request, resource)
 
-        if not self._admission.mutates("update", resource, info):
+        if not self._admission.mutates("update", resource, attributes.info):
             new, warnings = await self._workers.run(
                 size, lambda: complete(update.propose(old, request))
             )
@@ -381,7 +382,7 @@ class ObjectStore:
     ) -> Written | None:
         codec = storage_codec(resource)
         shown = await self._converter.shown(resource, stored)
-        old = await self._decoded(shown)
+        old = shown.object if shown.is_decoded else await self._decoded(shown)
         deletion.check_preconditions(options, old.metadata, resource)
         outcome = deletion.delete_outcome(old, codec, options, self._clock())
         gone = isinstance(outcome, Gone)
@@ -428,12 +429,10 @@ class ObjectStore:
             else Put(stored.key, body, stored.revision)
         )
         try:
-            return await self._write(info, first, *more)
+            return await self._writer(info)(first, *more)
         except RevisionConflictError:
             return None
 
-    async def _write(self, info: RequestInfo, *operations: Operation) -> int:
-        """The revision; when it is durable, unless the client may see it before."""
-        if info.sees_pending_writes:
-            return await self._store.submit(*operations)
-        return await self._store.write(*operations)
+    def _writer(self, info: RequestInfo) -> Callable[..., Awaitable[int]]:
+        """Writes operations: the revision, when it is durable, unless the client may see it before."""
+        return self._store.submit if info.sees_pending_writes else self._store.write

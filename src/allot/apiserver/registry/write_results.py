@@ -7,17 +7,23 @@ from typing import Any
 import msgspec
 
 from allot.api.base import replace
+from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
+from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.registry.storage_encoding import with_known_times
 from allot.apiserver.registry.write_pipeline import (
     Accepted,
     Outcome,
     Refused,
     Rejected,
+    Update,
     unmet_creation,
 )
+from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.validation.kubernetes_warnings import rule_warnings
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -49,6 +55,19 @@ def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list
             raise api_errors.conflict(resource, name, shown or message)
         case Refused(code, reason, message):
             raise ApiError(code, reason, message)
+
+
+def completed(
+    update: Update, proposed: Any, old: Any, request: WriteRequest, resource: Resource
+) -> tuple[Any, list[str]]:
+    """What an update stores in place of `old`, and warnings; raises `ApiError` if the proposed object is not accepted."""
+    outcome = update.complete(proposed, old, request)
+    new, warnings = accepted(outcome, resource, old.metadata.name)
+    # Managers may own a hundred thousand fields: of a large object this is not on the event loop.
+    new = with_known_times(new, old, storage_codec(resource))
+    if isinstance(new, RawObject) or new.spec == old.spec:
+        return new, warnings
+    return new, [*warnings, *rule_warnings(new, request.gates)]
 
 
 def creatable_by_update(resource: Resource, obj: Any, *, dry_run: bool) -> Any:

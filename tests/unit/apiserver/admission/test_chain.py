@@ -1,11 +1,17 @@
 """The admission chain: which plugins see a write, in which phase and order."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes, Admitted
+from allot.apiserver.admission.chain import (
+    Admission,
+    AdmissionAttributes,
+    Admitted,
+    OfWholeObjects,
+)
+from allot.apiserver.kinds.request import Caller, RequestInfo
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.storage.interface import Put
@@ -40,10 +46,14 @@ class Validating(Mutating):
         return Admitted((operation,), (f"warned by {self.name}",))
 
 
-def attributes(operation: str, resource: Resource, new: Any = "") -> AdmissionAttributes:
-    return AdmissionAttributes(
-        operation, resource, ObjectKey("", "x"), new, None, cast("Any", None)
-    )
+CALLER = Caller("alice", {}, lambda _: True)
+
+
+def attributes(
+    operation: str, resource: Resource, new: Any = "", subresource: str = ""
+) -> AdmissionAttributes:
+    info = RequestInfo(CALLER, "v1", operation, subresource=subresource)
+    return AdmissionAttributes(operation, resource, ObjectKey("", "x"), new, None, info)
 
 
 def test_only_plugins_that_handle_a_write_see_it_in_order() -> None:
@@ -63,6 +73,19 @@ def test_only_plugins_that_handle_a_write_see_it_in_order() -> None:
     info = attributes("create", PODS).info
     assert admission.mutates("create", PODS, info)
     assert not admission.mutates("update", PODS, info)
+
+
+class OnlyWhole(Mutating, OfWholeObjects):
+    """A plugin that has nothing to say about a status."""
+
+
+def test_plugins_of_whole_objects_do_not_see_writes_of_subresources() -> None:
+    admission = Admission([Mutating("a", "update", PODS), OnlyWhole("b", "update", PODS)])
+
+    assert asyncio.run(admission.mutate(attributes("update", PODS))).object == "ab"
+    part = attributes("update", PODS, subresource="status")
+    assert asyncio.run(admission.mutate(part)).object == "a"
+    assert not Admission([OnlyWhole("b", "update", PODS)]).mutates("update", PODS, part.info)
 
 
 def test_operations_and_warnings_of_validating_plugins_add_up() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from operator import is_
 from typing import TypeVar
 
 from allot.api import v1beta1
@@ -12,6 +13,7 @@ from allot.api.claims import (
     AllocatedDeviceStatus,
     AllocationResult,
     DeviceRequest,
+    DeviceRequestAllocationResult,
     DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaim,
@@ -31,9 +33,10 @@ Request = TypeVar("Request", ExactDeviceRequest, DeviceSubRequest, v1beta1.Devic
 
 def _changed(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
     """`items` with every one changed; the same tuple if none differs."""
-    changed = tuple(change(item) for item in items)
-    same = all(old is new for old, new in zip(items, changed, strict=True))
-    return items if same else changed
+    if not items:
+        return items
+    changed = tuple(map(change, items))
+    return items if all(map(is_, items, changed)) else changed
 
 
 def _default_metadata(metadata: ObjectMeta) -> ObjectMeta:
@@ -85,6 +88,8 @@ def _default_flat_request(request: v1beta1.DeviceRequest) -> v1beta1.DeviceReque
 
 def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     requests = _changed(spec.devices.requests, _default_request)
+    if requests is spec.devices.requests:
+        return spec
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
 
@@ -112,24 +117,29 @@ def _default_device_status(status: AllocatedDeviceStatus) -> AllocatedDeviceStat
     )
 
 
+def _default_result(result: DeviceRequestAllocationResult) -> DeviceRequestAllocationResult:
+    tolerations = _changed(result.tolerations, _default_toleration)
+    if tolerations is result.tolerations:
+        return result
+    return replace(result, tolerations=tolerations)
+
+
 def _default_allocation(allocation: AllocationResult) -> AllocationResult:
-    results = tuple(
-        replace(result, tolerations=_changed(result.tolerations, _default_toleration))
-        for result in allocation.devices.results
-    )
+    results = _changed(allocation.devices.results, _default_result)
+    time = whole_seconds(allocation.allocation_timestamp)
+    if results is allocation.devices.results and time is allocation.allocation_timestamp:
+        return allocation
     return replace(
-        allocation,
-        devices=replace(allocation.devices, results=results),
-        allocation_timestamp=whole_seconds(allocation.allocation_timestamp),
+        allocation, devices=replace(allocation.devices, results=results), allocation_timestamp=time
     )
 
 
 def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
-    return replace(
-        status,
-        allocation=_default_allocation(status.allocation) if status.allocation else None,
-        devices=_changed(status.devices, _default_device_status),
-    )
+    allocation = _default_allocation(status.allocation) if status.allocation else None
+    devices = _changed(status.devices, _default_device_status)
+    if allocation is status.allocation and devices is status.devices:
+        return status
+    return replace(status, allocation=allocation, devices=devices)
 
 
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:

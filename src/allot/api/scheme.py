@@ -233,8 +233,9 @@ def encode_hub(hub_object: Any) -> bytes:
 def _has_null_lists(versioned: Any) -> bool:
     match versioned:
         case ResourceClaim() | v1beta1.ResourceClaim():
-            return not versioned.spec.devices.requests or not all(
-                device.conditions for device in versioned.status.devices
+            reported = versioned.status.devices
+            return not versioned.spec.devices.requests or (
+                bool(reported) and not all(device.conditions for device in reported)
             )
         case ResourceClaimTemplate() | v1beta1.ResourceClaimTemplate():
             return not versioned.spec.spec.devices.requests

@@ -25,22 +25,20 @@ class PublishedDevices:
             wanted.setdefault((driver, pool), set()).add(name)
         found: dict[DeviceId, Device] = {}
         generations: dict[DeviceId, int] = {}
-        pacer: Pacer | None = None
-        for (driver, pool), names in wanted.items():
-            for stored in tuple(self._cache.indexed((driver, pool))):
-                if pacer is None:
-                    pacer = Pacer()  # from the second slice on: one is a short stretch
-                elif pacer.is_due:
-                    await pacer.pause()
-                slice_: ResourceSlice = stored.object
-                generation = slice_.spec.pool.generation
-                for published in slice_.spec.devices or ():
-                    if published.name not in names:
-                        continue
-                    device = DeviceId(driver, pool, published.name)
-                    if generation > generations.get(device, -1):
-                        generations[device] = generation
-                        found[device] = published
+        slices = [(place, stored) for place in wanted for stored in self._cache.indexed(place)]
+        pacer = Pacer() if len(slices) > 1 else None
+        for place, stored in slices:
+            if pacer is not None and pacer.is_due:
+                await pacer.pause()
+            slice_: ResourceSlice = stored.object
+            generation, names = slice_.spec.pool.generation, wanted[place]
+            for published in slice_.spec.devices or ():
+                if published.name not in names:
+                    continue
+                device = DeviceId(*place, published.name)
+                if generation > generations.get(device, -1):
+                    generations[device] = generation
+                    found[device] = published
         return found
 
     async def drivers(self) -> set[str]:

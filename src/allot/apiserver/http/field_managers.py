@@ -159,10 +159,15 @@ def partial_document(obj: Any, target: Target) -> Document:
 
 def updated_object(new: Any, old: Any, target: Target) -> UpdatedObject:
     """An update as far as ownership goes."""
-    codec = codec_for(target.resource)
-    if isinstance(codec, TypedCodec) and codec.has_parts((), target.version):
+    if target.resource.info.is_typed and _has_typed_parts(target.resource, target.version):
         return _UpdatedTyped(old, new, target)
     return UpdatedDocument(partial_document(old, target), partial_document(new, target))
+
+
+@cache
+def _has_typed_parts(resource: Resource, version: str) -> bool:
+    codec = codec_for(resource)
+    return isinstance(codec, TypedCodec) and codec.has_parts((), version)
 
 
 class _UpdatedTyped(NamedTuple):

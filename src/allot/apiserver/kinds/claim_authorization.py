@@ -46,8 +46,11 @@ def _authorize_admin_access(
 
 def _first_admin_result(claim: ResourceClaim) -> int | None:
     allocation = claim.status.allocation
-    results = allocation.devices.results if allocation else ()
-    return next((index for index, result in enumerate(results) if result.admin_access), None)
+    if allocation is not None:
+        for index, result in enumerate(allocation.devices.results):
+            if result.admin_access:
+                return index
+    return None
 
 
 def _authorize_binding(
@@ -71,7 +74,7 @@ def _authorize_binding(
 def _authorize_devices(
     new: ResourceClaim, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    if new.status.allocation is None:
+    if new.status.allocation is None or new.status.devices == old.status.devices:
         return
     before = {device.shared_device_id: device for device in old.status.devices}
     after = {device.shared_device_id: device for device in new.status.devices}

@@ -70,6 +70,12 @@ def _any_result(
     return lambda stored: any(map(uses, _results(stored.status)))
 
 
+def _any_new_result(
+    uses: Callable[[DeviceRequestAllocationResult], Any],
+) -> Callable[[ResourceClaimStatus], bool]:
+    return lambda status: any(map(uses, _results(status)))
+
+
 def _any_asked(
     uses: Callable[[ExactDeviceRequest | DeviceSubRequest], Any],
 ) -> Callable[[StoredClaim], bool]:
@@ -198,6 +204,7 @@ STATUS_FIELDS: Final[tuple[GatedFields[ResourceClaimStatus, StoredClaim], ...]] 
         lambda status: _with_results(
             status, lambda result: replace(result, skip_node_operations=())
         ),
+        _any_new_result(lambda result: result.skip_node_operations),
     ),
 )
 """Tolerations are not dropped: they record what was tolerated."""

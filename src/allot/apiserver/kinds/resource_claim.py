@@ -91,6 +91,8 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
             spec=old.spec,
             status=status,
         )
+        if not status.devices:
+            return prepared
         # What is not allocated any more has nothing to report.
         gone = allocated_device_ids(old) - allocated_device_ids(prepared)
         kept = tuple(device for device in status.devices if device.shared_device_id not in gone)

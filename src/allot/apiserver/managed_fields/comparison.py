@@ -46,7 +46,12 @@ class Comparison(NamedTuple):
         """The comparison without these fields and everything below them."""
         if not fields:
             return self
-        return Comparison(*[recursive_difference(part, fields) if part else part for part in self])
+        removed, modified, added = self
+        return Comparison(
+            recursive_difference(removed, fields) if removed else removed,
+            recursive_difference(modified, fields) if modified else modified,
+            recursive_difference(added, fields) if added else added,
+        )
 
 
 def same_value(left: Any, right: Any) -> bool:
@@ -216,7 +221,10 @@ _SAME: Final[Changes] = (None, None, None)
 
 def compare(type_: ValueType, old: Any, new: Any) -> Comparison:
     """How `new` differs from `old`."""
-    removed, modified, added = _compare(type_, old, new)
+    if type_.map is not None and not type_.map.atomic and old.__class__ is new.__class__ is dict:
+        removed, modified, added = _compare_entries(type_.map, old, new)
+    else:
+        removed, modified, added = _compare(type_, old, new)
     return Comparison(removed or {}, modified or {}, added or {})
 
 

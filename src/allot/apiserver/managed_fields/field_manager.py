@@ -179,7 +179,7 @@ class FieldManager:
         owners = self._owners_for_update(known, sent)
         if not owners and not is_new:
             return []  # created before managers were tracked
-        if all(owned.api_version == self._api_version for owned in owners.values()):
+        if {owned.api_version for owned in owners.values()} <= {self._api_version}:
             live, new = updated.differing(self._ignored_parts)
         else:
             live, new = updated.whole()

@@ -260,11 +260,13 @@ def _canonical(element: str) -> str | None:
 
 def in_wire_order(fields: FieldSet) -> FieldSet:
     """The same set with its elements in the order of FieldsV1."""
-    found = {}
-    for element in sorted_elements(fields) if len(fields) > 1 else fields:
-        below = fields[element]
-        found[element] = in_wire_order(below) if below else below
-    return found
+    elements = sorted(fields)
+    if len(elements) > 1 and elements[-1][0] > "f":
+        elements = sorted_elements(fields)
+    return {
+        element: in_wire_order(below) if (below := fields[element]) else below
+        for element in elements
+    }
 
 
 def sorted_elements(fields: FieldSet) -> list[str]:

@@ -191,6 +191,8 @@ def seconds(time: str | None) -> float:
 
 def capped(owners: ManagedFields, most: int = MAX_UPDATERS) -> ManagedFields:
     """Limits the number of updaters: the oldest of each version are merged into one entry."""
+    if len(owners) <= most:
+        return owners
     updaters = [manager for manager, owned in owners.items() if not owned.applied]
     excess = len(updaters) - most
     if excess <= 0:

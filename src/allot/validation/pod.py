@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +14,7 @@ from allot.api.core import (
     PodResourceClaim,
     PodSpec,
 )
+from allot.api.meta import ObjectMeta
 from allot.validation.fields import (
     FieldError,
     FieldPath,
@@ -35,7 +36,14 @@ def validate_pod(pod: PodParts) -> Iterator[FieldError]:
     """A new pod."""
     yield from validate_metadata(pod.metadata, namespaced=True)
     yield from validate_pod_spec(pod.spec)
-    if MIRROR_ANNOTATION in pod.metadata.annotations and pod.spec.resource_claims:
+    yield from validate_static_pod(pod.metadata, pod.spec.resource_claims)
+
+
+def validate_static_pod(
+    metadata: ObjectMeta, claims: Sequence[object] | None
+) -> Iterator[FieldError]:
+    """Of a pod that a kubelet has found in a file."""
+    if MIRROR_ANNOTATION in metadata.annotations and claims:
         yield forbidden(FieldPath("[]"), "static pods do not support resource claims")
 
 

@@ -21,7 +21,7 @@ from allot.apiserver.kinds.definition import (
     STATUS,
     KindDefinition,
 )
-from allot.apiserver.kinds.known_valid import KnownValid
+from allot.apiserver.kinds.pod_specs import POD_SPECS
 from allot.apiserver.kinds.raw_strategy import COUNTED, KindRules, RawStrategy
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.known_results import KnownResults
@@ -101,13 +101,12 @@ def _pod(obj: RawObject) -> Pod:
     return obj if isinstance(obj, Pod) else Pod(obj.data)
 
 
-_valid_specs: Final = KnownValid()
 HAS_GATES: Final = "cannot be set until all schedulingGates have been cleared"
 
 
 def _validate_basics(new: RawObject) -> Iterator[FieldError]:
     spec = new.get("spec", default={})
-    return _valid_specs.errors(spec, lambda: _spec_errors(spec, FieldPath("spec")))
+    return POD_SPECS.facts(spec).errors("basics", lambda: _spec_errors(spec, FieldPath("spec")))
 
 
 def _spec_errors(spec: Part, path: FieldPath) -> Iterator[FieldError]:
@@ -122,8 +121,13 @@ _known_warnings: Final = KnownResults[list[str]]()
 
 def _warnings(pod: RawObject) -> list[str]:
     """They depend on the names of annotations and on the spec."""
-    parts = (*pod.metadata.annotations, pod.get("spec"))
-    return _known_warnings.get(parts, lambda: pod_warnings(pod))
+    if pod.metadata.annotations:
+        parts = (*pod.metadata.annotations, pod.get("spec"))
+        return _known_warnings.get(parts, lambda: pod_warnings(pod))
+    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    if facts.warnings is None:
+        facts.warnings = pod_warnings(pod)
+    return facts.warnings
 
 
 _SELECTABLE: Final = (

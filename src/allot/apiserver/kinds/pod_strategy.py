@@ -14,12 +14,13 @@ from allot.api.base import replace
 from allot.api.core import Container, Pod, PodLevelResources, PodParts, PodSpec, PodStatus
 from allot.api.decoding import from_value
 from allot.api.meta import ObjectMeta
+from allot.apiserver.kinds.pod_specs import POD_SPECS
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
 from allot.validation.lists import identity
-from allot.validation.metadata import validate_metadata_update
-from allot.validation.pod import all_containers, validate_pod, validate_pod_spec
+from allot.validation.metadata import validate_metadata, validate_metadata_update
+from allot.validation.pod import all_containers, validate_pod_spec, validate_static_pod
 from allot.validation.pod_annotations import (
     validate_pod_annotation_update,
     validate_pod_annotations,
@@ -67,7 +68,10 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
     pod = _with_annotated_profiles(pod, request)
-    status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of_service(pod)}
+    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    if facts.quality is None:
+        facts.quality = quality_of_service(pod)
+    status: dict[str, Any] = {"phase": "Pending", "qosClass": facts.quality}
     if pod.get("spec", "schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
@@ -115,8 +119,11 @@ def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
 
 def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
     """The metadata of a new pod, and its claims."""
-    yield from validate_pod(parts_of(pod))
+    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    yield from validate_metadata(pod.metadata, namespaced=True)
+    yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
     if pod.metadata.annotations:
+        yield from validate_static_pod(pod.metadata, pod.get("spec", "resourceClaims"))
         yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
 
 

@@ -156,11 +156,12 @@ class RawObject:
 
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)  # with the views of other parts
-        copy.__dict__.pop("data", None)
-        copy.__dict__.pop("key", None)
-        copy.__dict__["metadata"] = metadata  # the same as reading it again
+        copy = object.__new__(self.__class__)
+        views = copy.__dict__
+        views.update(self.__dict__)  # those of other parts, too
+        views.pop("data", None)
+        views.pop("key", None)
+        views["metadata"] = metadata  # the same as reading it again
         return copy
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 
+@lru_cache(64)
 def written_time(moment: datetime) -> str:
-    """A time as the API writes it, in whole seconds."""
+    """A time as the API writes it, in whole seconds. Many writes share the current one."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -79,12 +79,14 @@ def change_each(data: Data, name: str, step: Step) -> Data:
 class PartDefaults:
     """Defaults that are in some parts of an object and do not depend on others.
 
-    Objects made from one template have equal parts, which are filled in once.
+    Objects made from one template have equal parts, which are filled in once. No two statuses are equal.
     """
 
     def __init__(self, steps: Mapping[str, Step]) -> None:
         self._steps = steps
-        self._fill = {part: _Memory(step) for part, step in steps.items()}
+        self._fill = {
+            part: step if part == "status" else _Memory(step) for part, step in steps.items()
+        }
 
     def after(self, step_of: Callable[[str], Step]) -> PartDefaults:
         """The same, after another step for each part."""

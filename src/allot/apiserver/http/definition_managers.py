@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from allot.api.times import written_time
 from allot.apiserver.http.field_managers import field_manager_of, updated_object
-from allot.apiserver.http.field_tracking import Managers, time_text
+from allot.apiserver.http.field_tracking import Managers
 from allot.apiserver.http.routes import Target
 from allot.apiserver.registry.custom_definitions import MANAGER
 from allot.apiserver.watch_cache.caches import resource_named
@@ -22,6 +23,6 @@ def definition_managers(new: Any, old: Any, now: datetime) -> Managers:
             old.metadata.managed_fields,
             (),
             MANAGER,
-            time_text(now),
+            written_time(now),
         )
     )

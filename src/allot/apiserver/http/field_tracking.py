@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -35,10 +34,6 @@ def manager_of(request: ApiRequest) -> str:
     return manager_name(request.query.get("fieldManager", ""), request.header("user-agent"))
 
 
-time_text: Final = lru_cache(16)(written_time)
-"""The current second, which many writes share."""
-
-
 def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime) -> Managers:
     """managedFields of a new object."""
     sent = obj.metadata.managed_fields
@@ -47,7 +42,7 @@ def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime
         partial_document(obj, target) if sent else new_document(obj, target),
         sent,
         manager_of(request),
-        time_text(now),
+        written_time(now),
     )
     return tuple(entries)
 
@@ -62,7 +57,7 @@ def managers_after(
             old.metadata.managed_fields,
             new.metadata.managed_fields,
             manager_of(request),
-            time_text(now),
+            written_time(now),
         )
     except DecodeError:  # it cannot be said in the version of an earlier manager
         return ()

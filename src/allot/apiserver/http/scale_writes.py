@@ -12,9 +12,10 @@ import msgspec
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersionKind
 from allot.api.raw import RawObject
+from allot.api.times import written_time
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Details, bad_request
-from allot.apiserver.http.field_tracking import manager_of, time_text
+from allot.apiserver.http.field_tracking import manager_of
 from allot.apiserver.http.negotiation import BodyError, patch_format
 from allot.apiserver.http.object_bodies import OTHER_NAMESPACE, unnamed
 from allot.apiserver.http.patch_bodies import UNFIT
@@ -67,7 +68,7 @@ class ScaleWrites(NamedTuple):
             scale = self.sent if self.sent is not None else self._patched(live)
             updated, manager = UpdatedDocument(live, scale), manager_of(self.request)
             entries = _field_manager().updated(
-                updated, known, (), manager, time_text(now), is_new=True
+                updated, known, (), manager, written_time(now), is_new=True
             )
             if custom is not None:
                 # As in Kubernetes, an update takes the replicas from their owners and gives them to none.

@@ -12,6 +12,7 @@ import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.api.managed_fields import without_managed_fields
+from allot.api.times import written_time
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
 from allot.apiserver.http.field_managers import (
@@ -19,7 +20,7 @@ from allot.apiserver.http.field_managers import (
     field_manager_of,
     plain_document,
 )
-from allot.apiserver.http.field_tracking import Managers, time_text
+from allot.apiserver.http.field_tracking import Managers
 from allot.apiserver.http.routes import Target
 from allot.apiserver.managed_fields.comparison import ABSENT, same_value
 from allot.apiserver.managed_fields.conflict_errors import (
@@ -104,7 +105,7 @@ def merged_document(
             known,
             configuration.document,
             configuration.manager,
-            time_text(now),
+            written_time(now),
             force=configuration.force,
         )
     except ApplyConflictError as error:

@@ -45,7 +45,7 @@ from allot.apiserver.kinds.namespace import finalize
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
-from allot.apiserver.pacing import Pacer, Workers, json_work
+from allot.apiserver.pacing import LARGE, Pacer, Workers, json_work
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
 from allot.apiserver.registry.object_store import ObjectStore
 from allot.apiserver.registry.reading import Reader
@@ -413,8 +413,8 @@ class Subresources:
         validation = request.query.get("fieldValidation")
         body = (await self._writes.read_body(request, kind)).json
         issues: list[str] = []
-        found = None if validation == "Ignore" else issues
-        document = await self._workers.run(len(body), lambda: document_of(kind, body, name, found))
+        read = partial(document_of, kind, body, name, None if validation == "Ignore" else issues)
+        document = read() if len(body) <= LARGE else await self._workers.run(len(body), read)
         if issues and validation == "Strict":
             raise api_errors.strict_decoding(kind.kind, kind.version, issues)
         return document | _type_of(kind), issues

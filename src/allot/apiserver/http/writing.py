@@ -231,7 +231,10 @@ class WriteHandlers:
     ) -> tuple[Configuration, list[str]]:
         """What a request applies, and warnings about the way it says so."""
         size = len(request.body) * SLOW
-        read = await self._workers.run(size, lambda: read_applied(request.body))
+        if size <= LARGE:
+            read = read_applied(request.body)
+        else:
+            read = await self._workers.run(size, lambda: read_applied(request.body))
         duplicates = [] if options.field_validation == "Ignore" else read.duplicates
         if duplicates and options.field_validation == "Strict":
             raise refuse_duplicates(duplicates)
@@ -309,9 +312,10 @@ class WriteHandlers:
         self, request: ApiRequest, expected: GroupVersionKind | None = None
     ) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
-        return await self._workers.run(
-            converting_size(request), lambda: json_body(request, expected)
-        )
+        size = converting_size(request)
+        if size <= LARGE:
+            return json_body(request, expected)
+        return await self._workers.run(size, lambda: json_body(request, expected))
 
 
 def _pipeline_step(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -54,12 +54,16 @@ def bind(
         return BindingRefused(f'pod {name} is already assigned to node "{pod.node_name}"')
     if pod.get("spec", "schedulingGates"):
         return BindingRefused(f"pod {name} has non-empty .spec.schedulingGates")
-    metadata = replace(
-        pod.metadata,
-        annotations=pod.metadata.annotations | (wanted.get("annotations") or {}),
-        labels=(wanted.get("labels") or {}) | pod.metadata.labels,
-    )
-    bound = pod.with_metadata(metadata).with_value(binding["target"]["name"], "spec", "nodeName")
+    bound = pod
+    annotations, labels = wanted.get("annotations") or {}, wanted.get("labels") or {}
+    if annotations or labels:
+        metadata = replace(
+            pod.metadata,
+            annotations=pod.metadata.annotations | annotations,
+            labels=labels | pod.metadata.labels,
+        )
+        bound = pod.with_metadata(metadata)
+    bound = bound.with_value(binding["target"]["name"], "spec", "nodeName")
     bound = with_condition(bound, {"type": "PodScheduled", "status": "True"}, now)
     if bound.get("status", "nominatedNodeName"):  # has served its purpose
         bound = bound.with_value(None, "status", "nominatedNodeName")

@@ -253,7 +253,7 @@ def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
 _MAX_DEADLINE: Final = 2**31 - 1
 
 
-def _stored_metadata(pod: Pod, old: Pod) -> ObjectMeta:
+def _stored_metadata(pod: Pod, old: Pod, **more: Any) -> ObjectMeta:
     """The metadata of a written pod, with what clients do not change from the stored one."""
     stored = old.metadata
     return replace(
@@ -263,6 +263,7 @@ def _stored_metadata(pod: Pod, old: Pod) -> ObjectMeta:
         generation=stored.generation,
         creation_timestamp=stored.creation_timestamp,
         deletion_timestamp=stored.deletion_timestamp,
+        **more,
     )
 
 
@@ -347,8 +348,7 @@ _EMPTY_CONTAINER_STATUS: Final = {
 
 
 def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
-    stored = old.metadata
-    metadata = replace(_stored_metadata(pod, old), owner_references=stored.owner_references)
+    metadata = _stored_metadata(pod, old, owner_references=old.metadata.owner_references)
     status = dict(pod.get("status", default={}))
     before = old.get("status", default={})
     for field in ("qosClass", "observedGeneration"):

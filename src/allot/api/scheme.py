@@ -169,7 +169,19 @@ def lookup(gvk: GroupVersionKind) -> tuple[Kind, Version]:
 def decode_object(body: bytes, gvk: GroupVersionKind, now: datetime) -> Any:
     """The hub object in a request body, with the defaults of its version. May raise `DecodeError`."""
     kind, version = lookup(gvk)
+    return _with_defaults(decode(body, version.cls, gvk.version), body, kind, version, now)
+
+
+def decode_canonical(body: bytes, gvk: GroupVersionKind, now: datetime) -> tuple[Any, bool]:
+    """The same, and whether the body is just what `encode_object` writes: then it has no unknown or duplicate fields."""
+    kind, version = lookup(gvk)
     versioned = decode(body, version.cls, gvk.version)
+    is_canonical = body.startswith(_head(gvk)) and _with_head(_encoded(versioned), gvk) == body
+    return _with_defaults(versioned, body, kind, version, now), is_canonical
+
+
+def _with_defaults(versioned: Any, body: bytes, kind: Kind, version: Version, now: datetime) -> Any:
+    """The hub object for what was decoded from `body`."""
     if kind.hub is ResourceClaimTemplate:
         versioned = with_named_lists(versioned, body)
     return version.to_hub(version.default(versioned, now))
@@ -198,15 +210,24 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = True) -> bytes:
     """JSON for clients of this version."""
-    versioned = to_version(hub_object, gvk)
+    body = _encoded(to_version(hub_object, gvk))
+    return _with_head(body, gvk) if type_meta else body
+
+
+def _encoded(versioned: Any) -> bytes:
     if _has_null_lists(versioned):
-        body = _encoder.encode(_with_null_lists(versioned))
-    else:
-        body = _encoder.encode(versioned)
-    if not type_meta:
-        return body
-    head = f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
-    return head + (b"," if body != b"{}" else b"") + body[1:]
+        return _encoder.encode(_with_null_lists(versioned))
+    return _encoder.encode(versioned)
+
+
+def _with_head(body: bytes, gvk: GroupVersionKind) -> bytes:
+    """The object with its type in front."""
+    return _head(gvk) + (b"," if body != b"{}" else b"") + body[1:]
+
+
+@cache
+def _head(gvk: GroupVersionKind) -> bytes:
+    return f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
 
 
 def encode_parts(hub_objects: Iterable[Any], names: Collection[str], version: Version) -> bytes:

@@ -8,7 +8,14 @@ from allot.api.base import replace
 from allot.api.claims import AllocatedDeviceStatus, ResourceClaim, ResourceClaimStatus
 from allot.api.identities import GroupVersionKind
 from allot.api.resource import GROUP
-from allot.api.scheme import KINDS, UnknownKindError, decode_object, encode_object, lookup
+from allot.api.scheme import (
+    KINDS,
+    UnknownKindError,
+    decode_canonical,
+    decode_object,
+    encode_object,
+    lookup,
+)
 from allot.cli.vectors import NOW
 from allot.testing.builders import a_claim, a_device, a_slice
 
@@ -85,3 +92,24 @@ def test_names_of_kinds() -> None:
     assert KINDS["DeviceClass"].singular == "deviceclass"
     assert str(CLAIM) == "resource.k8s.io/v1/ResourceClaim"
     assert replace(a_claim(), status=ResourceClaimStatus()) == a_claim()
+
+
+def test_a_body_as_it_is_encoded_is_canonical() -> None:
+    body = encode_object(a_claim(), CLAIM)
+
+    assert decode_canonical(body, CLAIM, NOW) == (a_claim(), True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(b'"metadata":{', b'"metadata":{"nam":"b",', id="unknown"),
+        pytest.param(b'"metadata":{', b'"metadata":{"name":"b",', id="duplicate"),
+        pytest.param(b'"metadata":{', b'"metadata": {', id="space"),
+        pytest.param(b'"metadata":{', b'"kind":"Pod","metadata":{', id="another-kind"),
+    ],
+)
+def test_any_other_body_is_not_canonical(old: bytes, new: bytes) -> None:
+    body = encode_object(a_claim(), CLAIM).replace(old, new, 1)
+
+    assert decode_canonical(body, CLAIM, NOW) == (decode_object(body, CLAIM, NOW), False)

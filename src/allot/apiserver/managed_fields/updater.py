@@ -114,6 +114,8 @@ class Updater:
         """Those of them that have no parts with separate owners."""
         self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
+        self._last: tuple[Any, FieldSet] = (None, {})
+        """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
     def update(
         self, live: Document, new: Document, owners: ManagedFields, writer: Manager
@@ -146,6 +148,9 @@ class Updater:
             key: tuple[str, ...] | bytes | None
             if name == "metadata":
                 key = metadata_shape(value)
+            elif name == "spec" and value is self._last[0]:
+                found |= self._last[1]
+                continue
             else:
                 encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
                 is_small = len(encoded) <= MAX_REMEMBERED_BYTES
@@ -158,6 +163,8 @@ class Updater:
                 fields = all_new({name: type_}, was, {name: plain}, below)
                 if key is not None:
                     self._remember(key, fields)
+            if name == "spec" and key is not None:
+                self._last = value, fields
             found |= fields
         return found
 

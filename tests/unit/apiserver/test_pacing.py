@@ -34,7 +34,7 @@ from allot.apiserver.pacing import (
     Workers,
     json_work,
 )
-from allot.apiserver.registry import object_store
+from allot.apiserver.registry import write_results
 from allot.apiserver.registry.patches import json_patches
 from allot.apiserver.registry.storage_encoding import with_known_times
 from allot.apiserver.registry.write_pipeline import WritePipeline
@@ -600,7 +600,7 @@ def test_large_objects_are_decoded_and_compared_in_threads(
             assert stored is not None
             stored.forget("decoded")
             monkeypatch.setattr(StoredObject, "_decoded", noticing("decoded", decode))
-            monkeypatch.setattr(object_store, "with_known_times", noticing("compared", compare))
+            monkeypatch.setattr(write_results, "with_known_times", noticing("compared", compare))
             kind = "application/merge-patch+json" if verb == "PATCH" else "application/json"
             body = b'{"data": {"l": "w"}}' if verb == "PATCH" else None
             assert (await server.ask(verb, f"{MAPS}/m", body, content_type=kind)).code == 200

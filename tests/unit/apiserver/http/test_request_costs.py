@@ -153,9 +153,9 @@ def test_a_get(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 490, id="ConfigMap"),
-        pytest.param(CLAIMS, 515, id="claim"),
-        pytest.param(PODS, 740, id="pod"),
+        pytest.param(MAPS, 470, id="ConfigMap"),
+        pytest.param(CLAIMS, 470, id="claim"),
+        pytest.param(PODS, 605, id="pod"),
     ],
 )
 def test_a_create(path: str, bound: int) -> None:
@@ -166,9 +166,9 @@ def test_a_create(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 780, id="ConfigMap"),
-        pytest.param(CLAIMS, 845, id="claim"),
-        pytest.param(PODS, 880, id="pod"),
+        pytest.param(MAPS, 700, id="ConfigMap"),
+        pytest.param(CLAIMS, 710, id="claim"),
+        pytest.param(PODS, 800, id="pod"),
     ],
 )
 def test_a_merge_patch(path: str, bound: int) -> None:
@@ -202,7 +202,7 @@ EVENT: Final = {
             "PUT",
             f"{CLAIMS}/first",
             {"metadata": {"name": "first", "finalizers": ["example.com/NUMBER"]}, **SPECS[CLAIMS]},
-            925,
+            730,
             id="update-claim",
         ),
         pytest.param(
@@ -216,21 +216,21 @@ EVENT: Final = {
                     "reservedFor": [{"resource": "pods", "name": "p", "uid": "NUMBER"}],
                 },
             },
-            1010,
+            830,
             id="update-claim-status",
         ),
         pytest.param(
             "POST",
             f"{PODS}/pNUMBER/binding",
             {"metadata": {"name": "pNUMBER"}, "target": {"kind": "Node", "name": "n"}},
-            495,
+            435,
             id="bind-pod",
         ),
         pytest.param(
             "POST",
             "/apis/events.k8s.io/v1/namespaces/default/events",
             EVENT,
-            515,
+            500,
             id="create-event",
         ),
     ],
@@ -243,7 +243,7 @@ def test_a_status_patch_of_a_pod() -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "NUMBER"}
     body = {"status": {"conditions": [condition]}}
     path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 1250
+    assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 1125
 
 
 def test_a_status_of_a_pod_that_is_applied() -> None:
@@ -256,4 +256,4 @@ def test_a_status_of_a_pod_that_is_applied() -> None:
     }
     query = b"fieldManager=test&force=true"
     path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 1545
+    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 1235

@@ -263,10 +263,11 @@ def in_wire_order(fields: FieldSet) -> FieldSet:
     elements = sorted(fields)
     if len(elements) > 1 and elements[-1][0] > "f":
         elements = sorted_elements(fields)
-    return {
-        element: in_wire_order(below) if (below := fields[element]) else below
-        for element in elements
-    }
+    found: FieldSet = {}
+    for element in elements:
+        below = fields[element]
+        found[element] = in_wire_order(below) if below else below
+    return found
 
 
 def sorted_elements(fields: FieldSet) -> list[str]:

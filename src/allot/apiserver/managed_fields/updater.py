@@ -14,6 +14,7 @@ from allot.apiserver.managed_fields.comparison import (
     Comparison,
     all_new,
     compare,
+    everything,
     field_set,
     same_value,
 )
@@ -36,6 +37,7 @@ MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
 MAX_SHAPE_LENGTH: Final = 2048
+OWNERS: Final = "ownerReferences"
 _PLAIN_METADATA: Final = frozenset(
     (
         "name", "generateName", "namespace", "creationTimestamp", "uid", "resourceVersion",
@@ -136,6 +138,7 @@ class Updater:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
         found: FieldSet = {}
         types = self._new_types or self._find_new_types(ignored)
+        last_spec, last_fields = self._last
         for name in sorted(new):
             type_ = types.get(name)
             if type_ is None:
@@ -145,28 +148,49 @@ class Updater:
                 if name not in empty or value != empty[name]:
                     found[f"f:{name}"] = {}
                 continue
-            key: tuple[str, ...] | bytes | None
             if name == "metadata":
-                key = metadata_shape(value)
-            elif name == "spec" and value is self._last[0]:
-                found |= self._last[1]
+                found |= self._new_metadata(type_, empty, value, ignored)
                 continue
-            else:
-                encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
-                is_small = len(encoded) <= MAX_REMEMBERED_BYTES
-                key = b"%b:%b" % (name.encode(), encoded) if is_small else None
+            if name == "spec" and value is last_spec:
+                found |= last_fields
+                continue
+            encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
+            is_small = len(encoded) <= MAX_REMEMBERED_BYTES
+            key = b"%b:%b" % (name.encode(), encoded) if is_small else None
             fields = self._remembered.get(key) if key is not None else None
             if fields is None:
                 was = {name: empty[name]} if name in empty else {}
-                below = ignored if name == "metadata" else {}
                 plain = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-                fields = all_new({name: type_}, was, {name: plain}, below)
+                fields = all_new({name: type_}, was, {name: plain}, {})
                 if key is not None:
                     self._remember(key, fields)
             if name == "spec" and key is not None:
                 self._last = value, fields
             found |= fields
         return found
+
+    def _new_metadata(
+        self, type_: ValueType, empty: Document, metadata: Any, ignored: FieldSet
+    ) -> FieldSet:
+        """Those of the metadata, by its shape. Only the owners have other fields in every object."""
+        owner_type = type_.map.fields.get(OWNERS) if type_.map is not None else None
+        owners = metadata.get(OWNERS) if isinstance(metadata, dict) and owner_type else None
+        if owners:
+            metadata = {name: value for name, value in metadata.items() if name != OWNERS}
+        shape = metadata_shape(metadata)
+        fields = self._remembered.get(shape) if shape is not None else None
+        if fields is None:
+            was = {"metadata": empty["metadata"]} if "metadata" in empty else {}
+            fields = all_new({"metadata": type_}, was, {"metadata": metadata}, ignored)
+            if shape is not None:
+                self._remember(shape, fields)
+        if not owners or owner_type is None:
+            return fields
+        with_owners = {
+            **fields.get("f:metadata", {}),
+            f"f:{OWNERS}": everything(owner_type, owners),
+        }
+        return {"f:metadata": dict(sorted(with_owners.items()))}
 
     def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
         """The types of the parts of an object that its creator owns."""

@@ -124,6 +124,8 @@ def dns_1035_label_problems(text: str) -> list[str]:
 
 def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
     """A DNS subdomain: labels joined by dots, as in most object names."""
+    if len(text) <= SUBDOMAIN_LENGTH and _is_subdomain(text):
+        return []
     problems = []
     if byte_length(text) > SUBDOMAIN_LENGTH:
         problems.append(f"must be no more than {SUBDOMAIN_LENGTH} {unit}")

@@ -183,7 +183,10 @@ class FieldManager:
             live, new = updated.differing(self._ignored_parts)
         else:
             live, new = updated.whole()
-        owners = self._after_update(self._whole(live), self._whole(new), owners, manager, now)
+        # Parts that neither has do not differ: they need not be completed.
+        empty = {name: self._empty[name] for name in self._empty if name in live or name in new}
+        live, new = _completed(live, empty), _completed(new, empty)
+        owners = self._after_update(live, new, owners, manager, now)
         return managers.encode(managers.capped(owners))
 
     def _after_update(

@@ -219,20 +219,21 @@ class Admission:
             [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
         )
         self._dynamic = dynamic
-        self._activity = dynamic.activity
+        self.activity = dynamic.activity
+        """Whether there are policies and webhooks at all, which writes `prepare` for."""
         self._quota = HandlerIndex[ValidatingPlugin]([quota] if quota is not None else [])
         self.creation_lock = creation_lock
 
     async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
         """Before a write asks anything else: policies and webhooks are read in short stretches."""
-        if not self._activity.is_idle:
+        if not self.activity.is_idle:
             await self._dynamic.prepare(operation, resource, info)
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""
         dynamic = self._dynamic
         return bool(self._mutators(operation, resource, info)) or (
-            not self._activity.is_idle and dynamic.mutates(operation, resource, info)
+            not self.activity.is_idle and dynamic.mutates(operation, resource, info)
         )
 
     def _mutators(
@@ -244,7 +245,7 @@ class Admission:
     def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether such writes may wait long for others, so that they must not hold what others wait for."""
         dynamic = self._dynamic
-        return not self._activity.is_idle and dynamic.calls_webhooks(operation, resource, info)
+        return not self.activity.is_idle and dynamic.calls_webhooks(operation, resource, info)
 
     async def mutate(self, attributes: AdmissionAttributes) -> Mutated:
         """The object after all mutating plugins; each sees the changes of those before it.
@@ -253,7 +254,7 @@ class Admission:
         """
         attributes, grown_by = await self._admit(attributes)
         operation, resource, dynamic = attributes.operation, attributes.resource, self._dynamic
-        if self._activity.is_idle or not dynamic.mutates(operation, resource, attributes.info):
+        if self.activity.is_idle or not dynamic.mutates(operation, resource, attributes.info):
             return Mutated(attributes.new, grown_by=grown_by)
         first = await self._dynamic.mutate(attributes)
         if first.object is None:
@@ -292,7 +293,7 @@ class Admission:
             if admitted is not ADMITTED:
                 operations.extend(admitted.operations)
                 warnings.extend(admitted.warnings)
-        if not self._activity.is_idle:
+        if not self.activity.is_idle:
             warnings.extend(await self._dynamic.validate(attributes))
         if not operations and not warnings:
             return ADMITTED

@@ -132,7 +132,8 @@ class ObjectStore:
             proposed: Any = obj
             mutation_warnings: tuple[str, ...] = ()
             size = info.size
-            await self._admission.prepare("create", resource, info)
+            if not self._admission.activity.is_idle:
+                await self._admission.prepare("create", resource, info)
             if self._admission.mutates("create", resource, info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
@@ -244,9 +245,10 @@ class ObjectStore:
         """
         attempt = partial(self._try_update, resource, key, updates)
         calls_webhooks = is_converted(resource)
-        for _, info in updates:
-            await self._admission.prepare("update", resource, info)
-            calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
+        if not self._admission.activity.is_idle:
+            for _, info in updates:
+                await self._admission.prepare("update", resource, info)
+                calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
             return await self._retry_on_conflict(resource, key, attempt)

@@ -23,6 +23,8 @@ from allot.storage.transactions import Batch
 
 DEFAULT_WINDOW_REVISIONS: Final = 10_000
 DEFAULT_WINDOW_BYTES: Final = 64 << 20
+MAX_PLACES: Final = 4096
+"""Places, such as the objects of a kind in a namespace, whose topics are remembered."""
 
 
 class HistoryPage(NamedTuple):
@@ -120,16 +122,24 @@ class Broadcast:
         self._costs: deque[int] = deque()
         self._window_bytes = 0
         self._topics: dict[str, Topic] = {}
+        self._by_place: dict[str, list[Topic]] = {}
+        """Topics whose prefix ends with a slash, by what the keys have up to their last one."""
         self._lengths: list[int] = []
+        """Of all other prefixes."""
 
     def publish(self, batches: Iterable[Batch]) -> None:
         """Publish the next revisions to the watchers, atomically."""
         touched = set()
         self._times.note(self.revision, self._clock(), self.oldest)
         for batch in batches:
-            for topic, part in self._parts(batch):
-                topic.batches.append(part)
-                touched.add(topic)
+            if len(batch) == 1:
+                for topic in self._topics_of(batch[0].key):
+                    topic.batches.append(batch)
+                    touched.add(topic)
+            else:
+                for topic, part in self._parts(batch):
+                    topic.batches.append(part)
+                    touched.add(topic)
             self._append(batch)
             self.revision = batch[0].revision
         self._shrink()
@@ -176,7 +186,7 @@ class Broadcast:
         """Restart at `revision` after missed changes: all watchers are cut off."""
         topics = list(self._topics.values())
         self._topics.clear()
-        self._lengths.clear()
+        self._note_topics()
         self._window.clear()
         self._costs.clear()
         self._window_bytes = 0
@@ -209,7 +219,7 @@ class Broadcast:
         topic = self._topics.get(prefix)
         if topic is None:
             topic = self._topics[prefix] = Topic(prefix, self.revision)
-            self._lengths = sorted({len(each) for each in self._topics})
+            self._note_topics()
         if after < topic.since:
             self._extend_back(topic, after)
         topic.watchers += 1
@@ -219,7 +229,11 @@ class Broadcast:
         topic.watchers -= 1
         if not topic.watchers and self._topics.get(topic.prefix) is topic:
             del self._topics[topic.prefix]
-            self._lengths = sorted({len(each) for each in self._topics})
+            self._note_topics()
+
+    def _note_topics(self) -> None:
+        self._by_place.clear()
+        self._lengths = sorted({len(each) for each in self._topics if not each.endswith("/")})
 
     def _extend_back(self, topic: Topic, after: int) -> None:
         older = []
@@ -248,14 +262,32 @@ class Broadcast:
         ]
 
     def _topics_of(self, key: str) -> list[Topic]:
-        """Looked up by the few distinct prefix lengths, independent of the number of topics."""
-        size, topics = len(key), self._topics
-        found = []
+        """Looked up by place, and by the few distinct lengths of prefixes that do not end with a slash."""
+        place = key[: key.rfind("/") + 1]
+        found = self._by_place.get(place)
+        if found is None:
+            found = self._remember(place)
+        if self._lengths:
+            found = [*found, *self._in_between(key)]
+        return found
+
+    def _in_between(self, key: str) -> Iterator[Topic]:
+        """The topics of a key whose prefix does not end with a slash."""
         for length in self._lengths:
-            if length > size:
-                break
-            if (prefix := key[:length]) in topics:
-                found.append(topics[prefix])
+            if length > len(key):
+                return
+            prefix = key[:length]
+            if not prefix.endswith("/") and prefix in self._topics:
+                yield self._topics[prefix]
+
+    def _remember(self, place: str) -> list[Topic]:
+        """The topics that every key in a place has."""
+        if len(self._by_place) >= MAX_PLACES:
+            self._by_place.clear()
+        parts = place.split("/")
+        prefixes = ("/".join(parts[:count]) + "/" for count in range(1, len(parts)))
+        found = [self._topics[prefix] for prefix in prefixes if prefix in self._topics]
+        self._by_place[place] = found
         return found
 
     def _shrink(self) -> None:

@@ -26,14 +26,16 @@ class PendingCommit:
         self.is_due = False
         """Whether a client waits until they are durable."""
         self._groups: list[WriteGroup] = []
+        """Those with writes that are answered when the commit ends."""
         self._ended = asyncio.Event()
         self._error: StorageError | None = None
 
     def add(self, group: WriteGroup) -> None:
-        self._groups.append(group)
         self.batches += group.batches
         self.size += len(group.writes)
-        self.is_due = self.is_due or not all(write.is_submitted for write in group.writes)
+        if group.has_unsubmitted:
+            self._groups.append(group)
+            self.is_due = True
 
     def end(self, error: StorageError | None = None) -> None:
         """The writes are durable, or withdrawn because of an error."""

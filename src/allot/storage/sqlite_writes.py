@@ -162,7 +162,12 @@ class SqliteWrites:
                 return
 
     def _next_writes(self, most: int) -> Sequence[QueuedWrite]:
-        return [self._queue.popleft() for _ in range(min(len(self._queue), most))]
+        queue = self._queue
+        if len(queue) <= most:
+            writes = list(queue)
+            queue.clear()
+            return writes
+        return [queue.popleft() for _ in range(most)]
 
     async def _write_group(self, writes: Sequence[QueuedWrite]) -> None:
         """Decide, commit, show and answer. If it fails, nothing is changed."""

@@ -35,22 +35,28 @@ class WriteGroup:
         self.last = last
         self.batches: list[Batch] = []
         self.writes = writes
+        self.has_unsubmitted = False
+        """Whether some of the writes are answered when they are durable."""
         self._outcomes: list[int | RevisionConflictError] = []
         staged: dict[str, Entry | None] = {}
 
         def latest(key: str) -> Entry | None:
             return staged[key] if key in staged else current(key)
 
+        is_one = len(writes) == 1  # mostly
         for write in writes:
+            if not write.is_submitted:
+                self.has_unsubmitted = True
             revision = last + len(self.batches) + 1
             try:
-                batch = decide_changes(write.operations, latest, revision)
+                batch = decide_changes(write.operations, current if is_one else latest, revision)
             except RevisionConflictError as conflict:
                 self._outcomes.append(conflict)
                 continue
             if batch:
                 self.batches.append(batch)
-                staged.update((change.key, change.entry) for change in batch)
+                if not is_one:
+                    staged.update((change.key, change.entry) for change in batch)
             self._outcomes.append(last + len(self.batches))
 
     def answer_submitted(self) -> None:

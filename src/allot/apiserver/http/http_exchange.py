@@ -22,7 +22,7 @@ from allot.apiserver.http.responses import (
     compressed,
 )
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import PENDING_WRITES, USER, WHOLE_BODY
+from allot.client.asgi import PENDING_WRITES, USER, WHOLE_ANSWER, WHOLE_BODY
 from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -83,8 +83,7 @@ class ClientGoneError(Exception):
 class HttpExchange:
     """Reads the bytes of a request and sends those of its response."""
 
-    audit_id = ""
-    """Names the request in its answer and in the audit log."""
+    _audit_id = ""
     _announced = 0
     _is_chunked = False
     _is_reading = False
@@ -105,13 +104,22 @@ class HttpExchange:
         self.is_in_process = self._whole is not None
         """Whether the client is in this process, so that nothing needs to be waited for."""
         self.sees_pending_writes: bool = PENDING_WRITES in extensions
+        self._take: Callable[[int, Headers, bytes], None] | None = extensions.get(WHOLE_ANSWER)
         if not self.is_in_process:
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
 
     def name_request(self, given: str | None) -> None:
         """Set the audit id, which a client may bring."""
-        self.audit_id = given if given and len(given) <= MAX_AUDIT_ID else new_uid()
+        if given and len(given) <= MAX_AUDIT_ID:
+            self._audit_id = given
+
+    @property
+    def audit_id(self) -> str:
+        """Names the request in its answer and in the audit log."""
+        if not self._audit_id:
+            self._audit_id = new_uid()
+        return self._audit_id
 
     def header(self, name: bytes) -> bytes:
         for found, value in self.scope["headers"]:
@@ -197,6 +205,10 @@ class HttpExchange:
 
     async def _answer_in_process(self, response: Response, length: int) -> None:
         """A small answer to a client that takes it at once."""
+        if self._take is not None and self.scope["method"] != "HEAD":
+            headers = [_content_type(response.content_type), *response.headers]
+            self._take(response.code, headers, response.body)
+            return
         headers = [
             (b"audit-id", self.audit_id.encode("latin-1")),
             (b"cache-control", response.cache_control),
@@ -233,8 +245,11 @@ class HttpExchange:
         headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
         async for chunk in response.chunks:
-            for piece in (chunk,) if self.is_in_process else _pieces(chunk):
-                await self._within(seconds, _body(piece, more=True))
+            if self.is_in_process:
+                await self._send(_body(chunk, more=True))
+            else:
+                for piece in _pieces(chunk):
+                    await self._within(seconds, _body(piece, more=True))
             count(len(chunk))
         await self._within(seconds, _body(b"", more=False))
 

@@ -18,6 +18,7 @@ from allot.apiserver.pacing import Priority, begin_work
 from allot.client.asgi import (
     DISCONNECT,
     PENDING_WRITES,
+    WHOLE_ANSWER,
     Application,
     CollectedAnswer,
     Headers,
@@ -141,7 +142,9 @@ class LinkServer:
         answer = CollectedAnswer(frame.body)
         await begin_work(Priority.LINKED)  # hundreds may come at once
         try:
-            await self._app(self._scope(frame), answer.receive, answer.send)
+            scope = self._scope(frame)
+            scope["extensions"][WHOLE_ANSWER] = answer.take
+            await self._app(scope, answer.receive, answer.send)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
         code = answer.code or 500

@@ -28,12 +28,13 @@ from allot.client.rate_limits import RequestLimit
 from allot.client.read_client import ReadClient, decoded
 from allot.client.resources import PODS, Resource
 from allot.client.retries import NEVER
-from allot.client.transport import JSON, WITH_STATUS, ClusterTransport, Response
+from allot.client.transport import JSON, WITH_STATUS, WITHOUT_OBJECT, ClusterTransport, Response
 
 CONFLICT_ATTEMPTS: Final = 10
 
 _DRY_RUN: Final = {"dryRun": "All"}
 _STRICT: Final = {"fieldValidation": "Strict"}
+_UNREAD: Final = {WITHOUT_OBJECT: "true"}
 
 T = TypeVar("T")
 
@@ -45,13 +46,23 @@ class Client(ReadClient):
         self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
     ) -> T:
         """The stored object. Created in the namespace of its metadata. If `strict`, unknown fields are refused."""
-        response = await self.submit_create(resource, obj, dry_run=dry_run, strict=strict)
-        return decoded(resource, response)
+        headers = self._accept(resource)
+        return decoded(resource, await self._create(resource, obj, dry_run, strict, headers))
 
     async def submit_create(
         self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
     ) -> Response:
-        """`create` for callers that do not need the stored object: it is not decoded."""
+        """`create` for callers that do not need the stored object."""
+        return await self._create(resource, obj, dry_run, strict, self._without_object(resource))
+
+    async def _create(
+        self,
+        resource: Resource[T],
+        obj: T,
+        dry_run: bool,
+        strict: bool,
+        headers: Mapping[str, str] | None,
+    ) -> Response:
         key = resource.codec.key(obj)
         body, content_type = self._encoded(resource, obj)
         return await self.request(
@@ -61,7 +72,7 @@ class Client(ReadClient):
             body,
             content_type,
             may_repeat=bool(key.name),
-            headers=self._accept(resource),
+            headers=headers,
         )
 
     @property
@@ -142,9 +153,8 @@ class Client(ReadClient):
         strict: bool = False,
     ) -> T:
         """`patch` is a JSON value, or encoded JSON. If `strict`, unknown fields are refused."""
-        response = await self.submit_patch(
-            resource, key, patch, type_, subresource=subresource, strict=strict
-        )
+        headers = self._accept(resource)
+        response = await self._patch(resource, key, patch, type_, subresource, strict, headers)
         return decoded(resource, response)
 
     async def submit_patch(
@@ -157,7 +167,20 @@ class Client(ReadClient):
         subresource: str = "",
         strict: bool = False,
     ) -> Response:
-        """`patch` for callers that do not need the stored object: it is not decoded."""
+        """`patch` for callers that do not need the stored object."""
+        headers = self._without_object(resource)
+        return await self._patch(resource, key, patch, type_, subresource, strict, headers)
+
+    async def _patch(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        patch: Any,
+        type_: PatchType,
+        subresource: str,
+        strict: bool,
+        headers: Mapping[str, str] | None,
+    ) -> Response:
         return await self.request(
             "PATCH",
             resource.path(key, subresource),
@@ -165,7 +188,7 @@ class Client(ReadClient):
             body=patch if isinstance(patch, bytes) else msgspec.json.encode(patch),
             content_type=type_.value,
             may_repeat=type_ is not PatchType.JSON,
-            headers=self._accept(resource),
+            headers=headers,
         )
 
     async def apply(
@@ -179,8 +202,9 @@ class Client(ReadClient):
         force: bool = True,
     ) -> T:
         """Server-side apply of `fields`. Fields that the manager applied before and leaves out are removed."""
-        response = await self.submit_apply(
-            resource, key, fields, field_manager, subresource=subresource, force=force
+        headers = self._accept(resource)
+        response = await self._apply(
+            resource, key, fields, field_manager, subresource, force, headers
         )
         return decoded(resource, response)
 
@@ -194,7 +218,20 @@ class Client(ReadClient):
         subresource: str = "",
         force: bool = True,
     ) -> Response:
-        """`apply` for callers that do not need the stored object: it is not decoded."""
+        """`apply` for callers that do not need the stored object."""
+        headers = self._without_object(resource)
+        return await self._apply(resource, key, fields, field_manager, subresource, force, headers)
+
+    async def _apply(
+        self,
+        resource: Resource[Any],
+        key: ObjectKey,
+        fields: Mapping[str, Any],
+        field_manager: str,
+        subresource: str,
+        force: bool,
+        headers: Mapping[str, str] | None,
+    ) -> Response:
         metadata = {**fields.get("metadata", {}), "name": key.name}
         if key.namespace:
             metadata["namespace"] = key.namespace
@@ -206,7 +243,7 @@ class Client(ReadClient):
             msgspec.json.encode({**fields, **identity}),
             PatchType.APPLY.value,
             may_repeat=True,
-            headers=self._accept(resource),
+            headers=headers,
         )
 
     async def delete(
@@ -298,6 +335,13 @@ class Client(ReadClient):
         await self.create_subresource(
             PODS, pod, "eviction", body, may_repeat=options.names_one_object
         )
+
+    def _without_object(self, resource: Resource[Any]) -> Mapping[str, str] | None:
+        """The headers of a write whose answer is not read, except for errors."""
+        accept = self._accept(resource)
+        if not isinstance(self.transport, ClusterTransport):
+            return accept
+        return {**accept, **_UNREAD} if accept else _UNREAD
 
     def _encoded(self, resource: Resource[T], obj: T) -> tuple[bytes, str]:
         """The body to send, and its content type."""

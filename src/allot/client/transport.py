@@ -10,6 +10,9 @@ JSON: Final = "application/json"
 WITH_STATUS: Final = "allot-with-status"
 """The header of an update that replaces the status as well, as a second update would. Kubernetes does not know it."""
 
+WITHOUT_OBJECT: Final = "allot-without-object"
+"""The header of a write whose client does not read the stored object: a success has no body. For components of the cluster."""
+
 NOT_RUN: Final = 424
 """The status code of a request that was not run because the one before it failed."""
 

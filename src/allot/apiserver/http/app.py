@@ -59,6 +59,7 @@ from allot.apiserver.registry.served import ServedResources
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.storage_errors import api_error_for
 from allot.client.component_users import ComponentUser
+from allot.client.transport import WITHOUT_OBJECT
 from allot.features import FeatureGates
 from allot.rules import MISTAKES_ARE_UNPROCESSABLE
 from allot.storage.interface import StorageError
@@ -278,7 +279,9 @@ class App:
         path = scope["raw_path"].decode("latin-1")
         query = parse_query(scope["query_string"]) if scope["query_string"] else {}
         early = exchange.sees_pending_writes
-        return ApiRequest(scope["method"], path, query, headers, user, b"", early)
+        # The audit log may show what the client does not read.
+        is_read = WITHOUT_OBJECT not in headers or not exchange.is_in_process or audited is not None
+        return ApiRequest(scope["method"], path, query, headers, user, b"", early, is_read)
 
     def _impersonated(self, user: User, scope: Scope) -> User:
         """The user that the caller impersonates, if they may."""

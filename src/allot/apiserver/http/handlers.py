@@ -239,7 +239,10 @@ class _Responder(msgspec.Struct, frozen=True):
     workers: Workers
 
     async def written(self, code: int, written: Written) -> Response:
-        response = await self.one(code, written.stored)
+        if self.request.wants_object:
+            response = await self.one(code, written.stored)
+        else:
+            response = Response(code, b"", revision=written.stored.revision)
         if not written.warnings:
             return response
         return replace(response, headers=warning_headers(written.warnings))

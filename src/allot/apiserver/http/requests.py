@@ -41,6 +41,8 @@ class ApiRequest(msgspec.Struct, frozen=True):
     body: bytes = b""
     sees_pending_writes: bool = False
     """Whether the client may see writes before they are durable."""
+    wants_object: bool = True
+    """Whether the client reads the object that a write stores."""
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")

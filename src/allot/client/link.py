@@ -122,18 +122,26 @@ class FrameProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer
-        buffer += data
-        start = 0
-        while len(buffer) >= start + SIZE_BYTES:
-            end = start + SIZE_BYTES + int.from_bytes(buffer[start : start + SIZE_BYTES])
-            if len(buffer) < end:
-                break
+        if buffer:
+            buffer += data
             with memoryview(buffer) as view:
-                frame = self._decoder.decode(view[start + SIZE_BYTES : end])
+                used = self._decode(view)
+            del buffer[:used]
+        else:  # mostly: whole frames, which are not copied
+            view = memoryview(data)
+            buffer += view[self._decode(view) :]
+
+    def _decode(self, data: memoryview) -> int:
+        """Decode all frames that are complete; how many bytes they take."""
+        start, size = 0, len(data)
+        while size >= start + SIZE_BYTES:
+            content = start + SIZE_BYTES
+            end = content + int.from_bytes(data[start:content])
+            if end > size:
+                break
             start = end
-            self._received(frame)
-        if start:
-            del buffer[:start]
+            self._received(self._decoder.decode(data[content:end]))
+        return start
 
     def send(self, frame: AnyFrame) -> None:
         """Frames sent after the connection was lost are dropped; `lost` has been called."""

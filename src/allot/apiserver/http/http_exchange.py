@@ -72,6 +72,9 @@ class Connection(Protocol):
     def is_write_paused(self) -> bool:
         """Whether what is sent now would wait for the client to take what was sent before."""
 
+    def join_next_writes(self) -> None:
+        """Send what is written next with what is written after it: the head and the body of an answer are one packet."""
+
     def abort(self, reason: str) -> None:
         """End it at once, whatever is still to be sent."""
 
@@ -193,6 +196,13 @@ class HttpExchange:
         headers.append((b"content-length", str(len(response.body)).encode()))
         body = b"" if self.scope["method"] == "HEAD" else response.body
         if self.is_in_process:
+            await self._send(_start(response.code, headers))
+            await self._send(_body(body, more=False))
+            return
+        connection = self._connection
+        is_small = 0 < len(body) <= PIECE
+        if is_small and connection is not None and not connection.is_write_paused:
+            connection.join_next_writes()
             await self._send(_start(response.code, headers))
             await self._send(_body(body, more=False))
             return

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -178,6 +179,10 @@ class ConnectionHandle:
     def is_write_paused(self) -> bool:
         return self.protocol is not None and self.protocol.flow.write_paused
 
+    def join_next_writes(self) -> None:
+        if self.protocol is not None and isinstance(self.protocol.transport, _Transport):
+            self.protocol.transport.join_next_writes()
+
     def abort(self, reason: str) -> None:
         if self.protocol is not None:
             self.protocol.abort(reason)
@@ -195,6 +200,18 @@ class _Transport:
         self.resume_reading: Callable[[], None] = transport.resume_reading
         self.get_extra_info: Callable[..., Any] = transport.get_extra_info
         self.get_write_buffer_size: Callable[[], int] = transport.get_write_buffer_size
+
+    def join_next_writes(self) -> None:
+        """Keep what is written next, and write it with what comes after it."""
+        self.write = self._keep
+
+    def _keep(self, first: bytes) -> None:
+        self.write = partial(self._write_both, first)
+
+    def _write_both(self, first: bytes, second: bytes) -> None:
+        if self._transport is not None:
+            self.write = self._transport.write
+            self.write(first + second)
 
     def detach(self) -> None:
         """The connection has ended."""

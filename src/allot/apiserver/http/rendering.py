@@ -72,7 +72,7 @@ class Renderer:
         return objects
 
     def event(self, change: ObjectChange, type_: str) -> bytes:
-        return change.line(type_, self.codec, self.version)
+        return change.line(type_, self.codec, self.version, self._head)
 
     def initial(self, stored: StoredObject) -> bytes:
         """An object that was there before the watch began."""

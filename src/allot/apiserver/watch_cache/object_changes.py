@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from allot.api.protobuf.envelope import in_envelope, watch_event
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.representations import REPRESENTATIONS
-from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision, with_type
+from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision
 
 
 class ObjectChange:
@@ -48,15 +48,13 @@ class ObjectChange:
         revision = self.revision if type_ == "DELETED" else shown.revision
         return with_revision(shown.without_revision(codec, version), revision)
 
-    def line(self, type_: str, codec: Codec, version: str) -> bytes:
-        """The event as a line of a watch stream."""
+    def line(self, type_: str, codec: Codec, version: str, head: bytes) -> bytes:
+        """The event as a line of a watch stream; `head` is how its object begins (`type_head`)."""
         key = (type_, codec, version)
         lines = self._lines
         line = lines.get(key) if lines is not None else None
         if line is None:
-            gvk = codec.resource.gvk(version)
-            body = with_type(self.body(*key), gvk.kind, str(gvk.group_version))
-            line = event_line(type_, body)
+            line = event_line(type_, head + self.body(*key)[1:])
             self._keep(key, line)
         return line
 

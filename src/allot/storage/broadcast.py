@@ -142,7 +142,8 @@ class Broadcast:
                     touched.add(topic)
             self._append(batch)
             self.revision = batch[0].revision
-        self._shrink()
+        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            self._shrink()
         for topic in touched:
             topic.wake()
 

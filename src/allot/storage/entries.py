@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import merge
 from itertools import islice
 from types import MappingProxyType
@@ -24,12 +24,11 @@ class Entries:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._by_key = {entry.key: entry for entry in entries}
         self._keys = sorted(self._by_key)
+        self.get: Callable[[str], Entry | None] = self._by_key.get
+        """The entry of a key, if there is one."""
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def get(self, key: str) -> Entry | None:
-        return self._by_key.get(key)
 
     def apply(self, changes: Iterable[Change]) -> None:
         for change in changes:

@@ -25,7 +25,8 @@ def check_form(operations: Sequence[Operation]) -> None:
     if len(operations) > 1 and len({operation.key for operation in operations}) < len(operations):
         raise StorageError("a key occurs twice in one write")
     for operation in operations:
-        if not is_key(operation.key):
+        key = operation.key
+        if not (key and key.isascii()) and not is_key(key):
             raise StorageError(f"{operation.key!r} is not a valid key")
 
 
@@ -51,11 +52,11 @@ def decide_changes(
         actual = MISSING if previous is None else previous.revision
         if operation.expected is not None and operation.expected != actual:
             raise RevisionConflictError(key, operation.expected, actual)
-        if isinstance(operation, Put):
+        if type(operation) is Put:
             created = revision if previous is None else previous.created
             entry = Entry(key, operation.value, revision, created)
             changes.append(Change(revision, key, entry, previous))
-        elif isinstance(operation, Delete) and previous is not None:
+        elif type(operation) is Delete and previous is not None:
             changes.append(Change(revision, key, None, previous))
     return tuple(changes)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
@@ -253,11 +254,7 @@ class App:
 
     async def _request(self, exchange: HttpExchange, call: RequestState) -> ApiRequest:
         scope = exchange.scope
-        # Of a repeated header the first one counts.
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in reversed(scope["headers"])
-        }
+        headers = exchange.headers
         exchange.name_request(headers.get("audit-id"))
         audited = call.audited
         if audited is not None:
@@ -402,7 +399,7 @@ def _user_of(component: ComponentUser) -> User:
     return User(component.name, groups=component.groups)
 
 
-def _credentials(headers: dict[str, str], exchange: HttpExchange) -> Credentials:
+def _credentials(headers: Mapping[str, str], exchange: HttpExchange) -> Credentials:
     authorization = headers.get("authorization")
     if not authorization:
         return Credentials(None, exchange.certificate)

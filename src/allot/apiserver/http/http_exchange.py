@@ -7,8 +7,17 @@ that transfers nothing is disconnected after the grace period, a slow one not mu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
@@ -86,6 +95,11 @@ class ClientGoneError(Exception):
 class HttpExchange:
     """Reads the bytes of a request and sends those of its response."""
 
+    certificate: Any = None
+    component: ComponentUser | None = None
+    sees_pending_writes = False
+    _connection: Connection | None = None
+    _take: Callable[[int, Headers, bytes], None] | None = None
     _audit_id = ""
     _announced = 0
     _is_chunked = False
@@ -101,14 +115,15 @@ class HttpExchange:
         self._transfer_limits = transfer_limits
         extensions = scope.get("extensions", _NOTHING)
         self._whole: bytes | None = extensions.get(WHOLE_BODY)
-        self.certificate: Any = extensions.get(TLS)
-        self._connection: Connection | None = extensions.get(CONNECTION)
-        self.component: ComponentUser | None = extensions.get(USER)
         self.is_in_process = self._whole is not None
         """Whether the client is in this process, so that nothing needs to be waited for."""
-        self.sees_pending_writes: bool = PENDING_WRITES in extensions
-        self._take: Callable[[int, Headers, bytes], None] | None = extensions.get(WHOLE_ANSWER)
-        if not self.is_in_process:
+        if self.is_in_process:
+            self.component = extensions.get(USER)
+            self.sees_pending_writes = PENDING_WRITES in extensions
+            self._take = extensions.get(WHOLE_ANSWER)
+        else:
+            self.certificate = extensions.get(TLS)
+            self._connection = extensions.get(CONNECTION)
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
 
@@ -129,6 +144,13 @@ class HttpExchange:
             if found == name:
                 return bytes(value)
         return b""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """All headers as text. Of a repeated one the first counts."""
+        headers = self.scope["headers"]
+        # Components send the same few again and again.
+        return _known_headers(tuple(headers)) if self.is_in_process else _decoded(headers)
 
     # --- what comes in ---
 
@@ -315,6 +337,15 @@ class _Progress:
         await self._within(self._pace.deadline(-self._waited, self._sent), message)
         self._waited += self._clock() - started
         self._sent += size
+
+
+def _decoded(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+
+
+@lru_cache(maxsize=256)
+def _known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
+    return MappingProxyType(dict(_decoded(headers)))
 
 
 def _check_size(size: int) -> None:

@@ -139,7 +139,8 @@ class Watcher:
 
     async def stream(self) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + self._options.timeout_seconds
+        self._now = loop.time
+        self._deadline = self._now() + self._options.timeout_seconds
         self._cache.listen(self._wake.set)
         try:
             yield b""  # the client learns at once that the watch has begun
@@ -302,7 +303,7 @@ class Watcher:
 
     @property
     def _is_over(self) -> bool:
-        return self._stopped or asyncio.get_running_loop().time() >= self._deadline
+        return self._stopped or self._now() >= self._deadline
 
     def _line(self, change: ObjectChange) -> bytes:
         """The event of a change; empty if it is not selected."""

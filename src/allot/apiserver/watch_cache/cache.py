@@ -59,6 +59,8 @@ class ResourceCache:
         self._budget.add(self)
         self._index = index
         self._objects: dict[str, StoredObject] = {}
+        self.get: Callable[[str], StoredObject | None] = self._objects.get
+        """The object of a key, if there is one."""
         self._keys: list[str] | None = None
         self._by_index: dict[Hashable, dict[str, StoredObject]] = {}
         self._changes: list[ObjectChange] = []
@@ -97,6 +99,7 @@ class ResourceCache:
                 by_index.setdefault(self._index(entry.value), {})[stored.key] = stored
         self._watch = watch
         self._objects, self._by_index = objects, by_index
+        self.get = objects.get
         self._keys = None
         self._changes.clear()
         self.window_bytes = 0
@@ -268,9 +271,6 @@ class ResourceCache:
     def count(self) -> int:
         """How many objects it holds."""
         return len(self._objects)
-
-    def get(self, key: str) -> StoredObject | None:
-        return self._objects.get(key)
 
     def select(self, prefix: str, after: str = "") -> list[StoredObject]:
         """All objects whose key starts with `prefix` and comes after `after`, in order."""

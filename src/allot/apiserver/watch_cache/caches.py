@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from allot.api.identities import GroupVersion
@@ -34,6 +35,17 @@ def _prefix_of_all(resource: Resource) -> str:
     return f"{REGISTRY}{stored_resource(resource).qualified_name}/"
 
 
+class _ByResource(dict[Resource, ResourceCache]):
+    """Caches by the resource whose objects are stored; others are looked up by that."""
+
+    def __init__(self, make: Callable[[Resource], ResourceCache]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, resource: Resource) -> ResourceCache:
+        return self._make(resource)
+
+
 class Caches:
     """What this API server knows of the store."""
 
@@ -44,7 +56,9 @@ class Caches:
         self.store = store
         self._window = window
         self._budget = WindowBudget(window_bytes)
-        self._caches: dict[Resource, ResourceCache] = {}
+        self._caches = _ByResource(self._make)
+        self.of: Callable[[Resource], ResourceCache] = self._caches.__getitem__
+        """The cache of a resource; made when it is first asked for."""
 
     async def forget(self, resource: Resource) -> None:
         """Close the cache of a resource that is no longer served, or served otherwise."""
@@ -63,19 +77,18 @@ class Caches:
         """The custom resources that have a cache."""
         return [resource for resource in self._caches if resource.custom is not None]
 
-    def of(self, resource: Resource) -> ResourceCache:
-        found = self._caches.get(resource)
-        if found is not None:
-            return found
+    def _make(self, resource: Resource) -> ResourceCache:
         home = stored_resource(resource)
-        found = self._caches[home] = self._caches.get(home) or ResourceCache(
-            self.store,
-            key_prefix(home),
-            codec_for(home),
-            window=self._window,
-            budget=self._budget,
-            index=home.cache_index,
-        )
+        found = self._caches.get(home)
+        if found is None:
+            found = self._caches[home] = ResourceCache(
+                self.store,
+                key_prefix(home),
+                codec_for(home),
+                window=self._window,
+                budget=self._budget,
+                index=home.cache_index,
+            )
         return found
 
     def last_change(self, resource: Resource) -> int:

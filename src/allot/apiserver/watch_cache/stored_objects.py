@@ -19,22 +19,16 @@ _CONVERTED: Final = "converted"
 class StoredObject:
     """Shared by all readers: gets, lists, and watches of the change that stored it."""
 
-    __slots__ = ("_bodies", "_object", "_written", "codec", "entry")
+    __slots__ = ("_bodies", "_object", "_written", "codec", "entry", "key", "revision")
 
     def __init__(self, entry: Entry, codec: Codec) -> None:
         self.entry = entry
+        self.key = entry.key
+        self.revision = entry.revision
         self.codec = codec
         self._object: Any = None
         self._written: Any = None
         self._bodies: dict[Hashable, bytes] | None = None
-
-    @property
-    def key(self) -> str:
-        return self.entry.key
-
-    @property
-    def revision(self) -> int:
-        return self.entry.revision
 
     @property
     def object(self) -> Any:

@@ -126,7 +126,7 @@ class LoopIterations:
 
     def is_busy(self, priority: Priority) -> bool:
         """Whether new work has to wait: the stretch of this iteration is over, or other tasks wait already."""
-        return bool(self._waiting[priority]) or self.is_long
+        return True if self._waiting[priority] else self.is_long
 
     @property
     def is_long(self) -> bool:
@@ -167,24 +167,24 @@ class LoopIterations:
         """Once in an iteration: let some tasks resume in the next one."""
         self._is_planned = False
         for priorities in _IN_TURNS:
+            queues = [queue for each in priorities if (queue := self._waiting[each])]
             for turn in range(RESUMED_AT_ONCE):
-                chosen = [
-                    resumed for each in priorities if (resumed := self._next(each)) is not None
-                ]
-                for resumed in chosen:
-                    resumed.set_result(turn == 0)
-                if not chosen:
+                for queue in queues:
+                    if (resumed := _next(queue)) is not None:
+                        resumed.set_result(turn == 0)
+                if not any(queues):
                     break
         if any(self._waiting.values()):
             self._plan()
 
-    def _next(self, priority: Priority) -> asyncio.Future[bool] | None:
-        waiting = self._waiting[priority]
-        while waiting:
-            _, resumed = heappop(waiting)
-            if not resumed.done():  # it may have been cancelled
-                return resumed
-        return None
+
+def _next(waiting: list[tuple[int, asyncio.Future[bool]]]) -> asyncio.Future[bool] | None:
+    """The task that has waited longest; it waits no longer."""
+    while waiting:
+        _, resumed = heappop(waiting)
+        if not resumed.done():  # it may have been cancelled
+            return resumed
+    return None
 
 
 _known_iterations: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIterations]] = (

@@ -81,6 +81,10 @@ class Connection(Protocol):
     def is_write_paused(self) -> bool:
         """Whether what is sent now would wait for the client to take what was sent before."""
 
+    @property
+    def has_whole_body(self) -> bool:
+        """Whether all of the request has arrived, so that nothing has to be waited for."""
+
     def join_next_writes(self) -> None:
         """Send what is written next with what is written after it: the head and the body of an answer are one packet."""
 
@@ -175,10 +179,12 @@ class HttpExchange:
         started = loop.time()
         while True:
             try:
-                async with asyncio.timeout_at(
-                    self._transfer_limits.reading.deadline(started, size)
-                ):
+                if self._connection is not None and self._connection.has_whole_body:
                     message = await self.receive()
+                else:
+                    deadline = self._transfer_limits.reading.deadline(started, size)
+                    async with asyncio.timeout_at(deadline):
+                        message = await self.receive()
             except TimeoutError:
                 raise api_errors.request_timeout(
                     f"the body of the request did not arrive in time: {size} bytes"

@@ -203,7 +203,8 @@ class _Outgoing:
         body = message.get("body", b"")
         if not body:
             return
-        await self._room.wait()
+        if not self._room.is_set():
+            await self._room.wait()
         if self._left.is_set():
             return
         self._ahead += len(body)

@@ -179,6 +179,12 @@ class ConnectionHandle:
     def is_write_paused(self) -> bool:
         return self.protocol is not None and self.protocol.flow.write_paused
 
+    @property
+    def has_whole_body(self) -> bool:
+        # Of the request that was read last: those before it have arrived.
+        protocol = self.protocol
+        return protocol is not None and protocol.cycle is not None and not protocol.cycle.more_body
+
     def join_next_writes(self) -> None:
         if self.protocol is not None and isinstance(self.protocol.transport, _Transport):
             self.protocol.transport.join_next_writes()

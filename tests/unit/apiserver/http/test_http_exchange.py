@@ -43,6 +43,10 @@ class Client:
     def is_write_paused(self) -> bool:
         return True
 
+    @property
+    def has_whole_body(self) -> bool:
+        return False
+
     def abort(self, reason: str) -> None:
         self.aborted.append(reason)
 

@@ -12,7 +12,7 @@ import logging
 import socket
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from allot.apiserver.pacing import Priority, begin_work
 from allot.client.asgi import (
@@ -45,6 +45,10 @@ from allot.storage.interface import Store
 log = logging.getLogger(__name__)
 
 
+MAX_IDLE_TASKS: Final = 16
+"""Tasks that are kept for further requests."""
+
+
 class LinkLostError(Exception):
     """The components at the other end are gone. They are being started again."""
 
@@ -57,6 +61,8 @@ class LinkServer:
         self._store = store
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: list[asyncio.Future[list[RequestFrame]]] = []
+        """What tasks without a request wait for."""
         self._streams: dict[int, _Outgoing] = {}
         self._ids = count(1)
         self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
@@ -92,9 +98,9 @@ class LinkServer:
             case ResponseFrame() if frame.id in self._answers:
                 self._answers.pop(frame.id).set_result(frame)
             case RequestFrame(is_stream=False):
-                self._spawn(self._answer(frame))
+                self._hand_out([frame])
             case SequenceFrame():
-                self._spawn(self._answer_in_order(frame.requests))
+                self._hand_out(frame.requests)
             case RequestFrame():
                 stream = self._streams[frame.id] = _Outgoing(frame.id, self._protocol.send)
                 self._spawn(self._serve(frame, stream))
@@ -115,6 +121,9 @@ class LinkServer:
 
     def _on_lost(self) -> None:
         self._is_lost = True
+        for waiting in self._idle:
+            waiting.cancel()
+        self._idle.clear()
         for stream in self._streams.values():
             stream.leave()
         for answer in self._answers.values():
@@ -125,6 +134,26 @@ class LinkServer:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _hand_out(self, frames: list[RequestFrame]) -> None:
+        """Have requests answered by a task that has none, or by a new one: to start one costs as much as a short request."""
+        if self._idle:
+            self._idle.pop().set_result(frames)
+        else:
+            self._spawn(self._work(frames))
+
+    async def _work(self, frames: list[RequestFrame]) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if len(frames) == 1:
+                await self._answer(frames[0])
+            else:
+                await self._answer_in_order(frames)
+            if self._is_lost or len(self._idle) >= MAX_IDLE_TASKS:
+                return
+            waiting: asyncio.Future[list[RequestFrame]] = loop.create_future()
+            self._idle.append(waiting)
+            frames = await waiting
 
     async def _answer_in_order(self, frames: list[RequestFrame]) -> None:
         code = 200

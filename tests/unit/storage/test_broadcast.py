@@ -60,6 +60,25 @@ def test_topics_let_go_of_what_the_window_has_lost() -> None:
     assert not any(topic.batches)
 
 
+def test_a_key_is_shown_under_every_prefix_it_has() -> None:
+    broadcast = a_broadcast()
+    prefixes = ("", "a", "a/", "a/b", "a/b/", "a/b/c", "a/b/c/", "a/bc/", "b/", "/")
+    watches = {prefix: BroadcastWatch(broadcast, prefix, 0) for prefix in prefixes}
+    for watch in watches.values():
+        assert watch.pending() == []
+    for revision, key in enumerate(("a/b/c", "a/b/c/d", "a", "/", "a/b/", "a/b/c"), start=1):
+        broadcast.publish([a_batch(revision, key)])
+        shown = {prefix for prefix, watch in watches.items() if revisions(watch) == [revision]}
+        assert shown == {prefix for prefix in prefixes if key.startswith(prefix)}
+
+    watches["a/b/"].close()
+    late = BroadcastWatch(broadcast, "a/b/c/", 6)
+    assert late.pending() == []
+    broadcast.publish([a_batch(7, "a/b/c/d")])
+    assert revisions(late) == [7]
+    assert revisions(watches["a/"]) == [7]
+
+
 def test_watchers_of_one_prefix_share_what_they_are_shown() -> None:
     broadcast = a_broadcast()
     watches = [BroadcastWatch(broadcast, "a/", 0) for _ in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from allot.api.protobuf.envelope import MAGIC
-from allot.apiserver.http.negotiation import PROTOBUF, YAML, media_type
+from allot.apiserver.http.negotiation import JSON, PROTOBUF, YAML, media_type
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.pacing import LARGE, SLOW, json_work
@@ -67,7 +67,8 @@ def _compiles_expressions(request: ApiRequest, target: Target, verb: str) -> boo
 
 def converting_size(request: ApiRequest) -> int:
     """The work of converting a body to JSON, in bytes of JSON."""
-    cost = _READING_COSTS.get(media_type(request.header("content-type")))
+    content_type = request.headers.get("content-type", "")
+    cost = None if content_type == JSON else _READING_COSTS.get(media_type(content_type))
     return json_work(request.body) if cost is None else len(request.body) * cost
 
 

@@ -226,7 +226,7 @@ class PreBindPlugin(Plugin):
 
     @abstractmethod
     def needs_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
-        """Whether `pre_bind` has anything to do."""
+        """Whether `pre_bind` has anything to do. Asked of all plugins before the first `pre_bind` runs."""
 
     @abstractmethod
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status: ...

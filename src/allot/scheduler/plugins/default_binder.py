@@ -35,7 +35,11 @@ class DefaultBinder(BindPlugin):
             return await self._status_of(error, pod, node_name)
         return SUCCESS
 
-    def ordered_binding(self, state: CycleState, pod: PodInfo, node_name: str) -> OrderedBinding:
+    def ordered_binding(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> OrderedBinding | None:
+        if type(self).bind is not DefaultBinder.bind:
+            return None  # a subclass binds in its own way
         return OrderedBinding(self._client, partial(self._bind_in_order, pod, node_name))
 
     async def _bind_in_order(self, pod: PodInfo, node_name: str, client: Client) -> Status | None:

@@ -111,8 +111,10 @@ class ClaimWriteQueue:
         self, key: ObjectKey, queue: _QueueOfClaim, own: _PendingChange
     ) -> None:
         batch, queue.waiting = queue.waiting, []
+        # Only its own task may send a binding: it ends with that task.
+        binding = own.binding if len(batch) == 1 else None
         try:
-            await self._write_batch(key, queue, batch)
+            await self._write_batch(key, queue, batch, binding)
         except BaseException:
             # This task ends, the others' changes stay. They see whether the write arrived: by a conflict.
             left = [each for each in batch if each.outcome is None and each is not own]
@@ -120,10 +122,13 @@ class ClaimWriteQueue:
             raise
 
     async def _write_batch(
-        self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
+        self,
+        key: ObjectKey,
+        queue: _QueueOfClaim,
+        batch: list[_PendingChange],
+        binding: OrderedBinding | None = None,
     ) -> None:
         current = self._newest(key, queue, batch)
-        binding = batch[0].binding if len(batch) == 1 else None
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 await self._write_once(current, queue, batch, binding)

@@ -374,6 +374,7 @@ def test_a_pod_that_is_bound_does_not_wait_for_its_devices(is_sent: bool) -> Non
         binding = DefaultBinder(attempt.client).ordered_binding(
             attempt.bench.state, attempt.pod, "node-1"
         )
+        assert binding is not None
         claim = await scene.stored()
 
         async def write(may_bind: bool) -> list[ResourceClaim]:
@@ -389,5 +390,83 @@ def test_a_pod_that_is_bound_does_not_wait_for_its_devices(is_sent: bool) -> Non
         else:
             with pytest.raises(NodeGoneError):
                 await waiting
+
+    played(story)
+
+
+class RefusesTogether(LinkedWay):
+    """Refuses the first write that reserves a claim for several of the pods that wait."""
+
+    together = ("x", "y")
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self.has_refused = asyncio.Event()
+
+    async def run(self, method: str, path: str, *arguments: Any) -> Response:
+        body = (arguments[1] if len(arguments) > 1 else None) or b""
+        if not self.has_refused.is_set() and all(
+            f'"name":"{name}"'.encode() in body for name in self.together
+        ):
+            self.has_refused.set()
+            return Response(422, (), b'{"kind":"Status","code":422,"message":"not together"}')
+        return await super().run(method, path, *arguments)
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_changes_that_are_refused_together_are_written_apart_from_bindings(turns: int) -> None:
+    """The binding of a pod ends with the task of that pod: another one, which writes for both, would wait for ever."""
+
+    async def story(scene: Scene) -> None:
+        await scene.allocate(an_allocation("gpu-0", node="node-1"))
+        way = RefusesTogether(scene)
+        client, claim = Client(way), await scene.stored()
+        pods = [await scene.pod(name, "claim") for name in ("first", "x", "y")]
+        benches = [Bench(claim, client=client) for _ in pods]
+        writer = ClaimWriter(client, benches[0].tracker.get)
+        tasks = []
+        for bench, pod in zip(benches, pods, strict=True):
+            bench.plugin._writer = writer
+            assert bench.reserve(pod).is_success
+            profile = Profile("p", [bench.plugin, DefaultBinder(client)])
+            bind = run_pre_bind_and_bind(profile, Durations(), bench.state, pod, "node-1")
+            tasks.append(asyncio.create_task(bind))
+        await way.has_refused.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+        tasks[2].cancel()
+
+        assert (await tasks[1]).is_success
+        assert (await tasks[0]).is_success
+        await asyncio.gather(tasks[2], return_exceptions=True)
+        found = await scene.others.get(PODS, pods[2].key)
+        assert found.node_name == ""
+
+    played(story)
+
+
+class OwnBinder(DefaultBinder):
+    """A plugin of somebody else, which refines how pods are bound."""
+
+    calls = 0
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        self.calls += 1
+        return await super().bind(state, pod, node_name)
+
+
+def test_a_binder_that_overrides_bind_is_asked() -> None:
+    async def story(scene: Scene) -> None:
+        attempt = await Attempt.of(scene, "claim")
+        binder = OwnBinder(attempt.client)
+        profile = Profile("p", [attempt.bench.plugin, binder])
+
+        status = await run_pre_bind_and_bind(
+            profile, Durations(), attempt.bench.state, attempt.pod, "node-1"
+        )
+
+        assert status.is_success
+        assert (binder.calls, attempt.way.messages) == (1, 2)
 
     played(story)

@@ -116,7 +116,7 @@ class Updater:
         """Those of them that have no parts with separate owners."""
         self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
-        self._last: tuple[Any, FieldSet] = (None, {})
+        self._last: tuple[Any, FieldSet] = (object(), {})
         """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
     def update(
@@ -174,6 +174,8 @@ class Updater:
     ) -> FieldSet:
         """Those of the metadata, by its shape. Only the owners have other fields in every object."""
         owner_type = type_.map.fields.get(OWNERS) if type_.map is not None else None
+        if f"f:{OWNERS}" in ignored.get("f:metadata", {}):
+            owner_type = None
         owners = metadata.get(OWNERS) if isinstance(metadata, dict) and owner_type else None
         if owners:
             metadata = {name: value for name, value in metadata.items() if name != OWNERS}

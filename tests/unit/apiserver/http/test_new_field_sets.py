@@ -55,3 +55,26 @@ def test_parts_with_one_owner_are_owned_unless_they_are_empty() -> None:
         expected = manager.updated(empty, (), (), "m", NOW, is_new=True)
 
         assert manager.created(document, (), "m", NOW) == expected
+
+
+def test_a_spec_that_is_null_is_owned_before_and_after_others() -> None:
+    """Custom resources may have one."""
+    manager = field_manager_for.__wrapped__(POD, "v1", "")
+    null = {"metadata": {"name": "a"}, "spec": None}
+    other = {"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}
+
+    first, _, last = (manager.created(each, (), "m", NOW) for each in (null, other, null))
+
+    assert first == last
+    assert [sorted(entry["fieldsV1"]) for entry in first] == [["f:spec"]]
+
+
+def test_owners_are_not_owned_where_a_write_ignores_them() -> None:
+    manager = field_manager_for.__wrapped__(POD, "v1", "status")
+    owners = [{"uid": "1", "name": "a"}]
+    document = {"metadata": {"name": "a", "ownerReferences": owners}, "status": {"phase": "x"}}
+    empty = UpdatedDocument(manager._empty, document)
+
+    expected = manager.updated(empty, (), (), "m", NOW, is_new=True)
+
+    assert manager.created(document, (), "m", NOW) == expected

@@ -7,11 +7,11 @@ from collections import deque
 
 
 class Turns:
-    """The turns of all keys. A key that nobody asks for takes no memory, and a turn that is free no waiting."""
+    """The turns of all keys. A key without a turn takes no memory, and a turn that is free no waiting."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]] | None] = {}
-        """Who waits, by key, as long as somebody has the turn; None if nobody has waited yet."""
+        """Who waits, by key, while the turn is taken; None if none has waited yet."""
 
     async def take(self, key: str) -> None:
         """Wait until it is the caller's turn, who has to `leave` afterwards."""

@@ -8,6 +8,7 @@ The binding may be sent with the last write of pre_bind (`ordered_binding`); it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import (
@@ -18,12 +19,14 @@ from allot.scheduler.framework.durations import (
     RESERVE,
     Durations,
 )
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.plugins import PreBindPlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import Code, Status
 from allot.scheduler.framework.waiting_pods import WaitingPod
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
 def run_reserve_and_permit(

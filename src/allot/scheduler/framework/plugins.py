@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import EventRegistration
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
 class Plugin(ABC):

@@ -11,13 +11,13 @@ from allot.client.retries import is_worth_repeating
 from allot.client.transport import NOT_RUN
 from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
 from allot.scheduler.framework.cycle_state import CycleState
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.plugins import BindPlugin
 from allot.scheduler.framework.status import SUCCESS, Status, failed
 from allot.scheduler.state.pods import PodInfo
 
 if TYPE_CHECKING:
     from allot.client.client import Client
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
 class DefaultBinder(BindPlugin):
@@ -40,6 +40,8 @@ class DefaultBinder(BindPlugin):
     ) -> OrderedBinding | None:
         if type(self).bind is not DefaultBinder.bind:
             return None  # a subclass binds in its own way
+        from allot.scheduler.framework.ordered_binding import OrderedBinding
+
         return OrderedBinding(self._client, partial(self._bind_in_order, pod, node_name))
 
     async def _bind_in_order(self, pod: PodInfo, node_name: str, client: Client) -> Status | None:

@@ -7,14 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import timedelta
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from allot.api.claims import AllocationResult, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.client.errors import ClientError
 from allot.features import BINDING_CONDITIONS
 from allot.scheduler.framework.bind_errors import KeepsNominationError
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     NotReady,
@@ -30,6 +29,9 @@ from allot.scheduler.plugins.dynamic_resources.failed_devices import FailedDevic
 from allot.scheduler.plugins.dynamic_resources.pod_claims import claim_keys, is_reserved_for
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 log = logging.getLogger(__name__)
 

@@ -21,11 +21,11 @@ from allot.backoff import Backoff
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.client.retries import is_worth_repeating
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.state.claim_tracker import version_of
 
 if TYPE_CHECKING:
     from allot.client.client import Client
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 ATTEMPTS: Final = 8
 CONFLICT_BACKOFF: Final = Backoff(initial_seconds=0.005, max_seconds=1.0)

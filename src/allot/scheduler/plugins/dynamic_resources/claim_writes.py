@@ -22,7 +22,6 @@ from allot.api.identities import DeviceId
 from allot.api.resource import DELETE_PROTECTION, DEVICE_ALREADY_ALLOCATED
 from allot.client.errors import ApiStatusError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.plugins.dynamic_resources.claim_write_queue import (
     ClaimChangedError,
     ClaimWriteQueue,
@@ -34,6 +33,7 @@ from allot.validation.fields import FieldPath, too_many
 
 if TYPE_CHECKING:
     from allot.client.client import Client
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
 def consumer_reference(pod: PodInfo) -> ResourceClaimConsumerReference:

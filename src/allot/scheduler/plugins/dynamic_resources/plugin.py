@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from allot.allocation import chosen_alternatives
@@ -18,7 +18,6 @@ from allot.features import DERIVED_ATTRIBUTES
 from allot.scheduler.framework.concurrency_limit import released_slot
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.handle import Handle
-from allot.scheduler.framework.ordered_binding import OrderedBinding
 from allot.scheduler.framework.plugins import (
     LifecyclePlugin,
     PostBindPlugin,
@@ -64,6 +63,9 @@ from allot.scheduler.plugins.dynamic_resources.skipped_alternatives import (
 )
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 log = logging.getLogger(__name__)
 

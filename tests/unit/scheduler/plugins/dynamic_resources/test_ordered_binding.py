@@ -447,7 +447,7 @@ def test_changes_that_are_refused_together_are_written_apart_from_bindings(turns
 
 
 class OwnBinder(DefaultBinder):
-    """A plugin of somebody else, which refines how pods are bound."""
+    """An out-of-tree plugin that refines how pods are bound."""
 
     calls = 0
 

@@ -96,7 +96,9 @@ class LinkServer:
             case _ if self._is_lost:
                 pass
             case ResponseFrame() if frame.id in self._answers:
-                self._answers.pop(frame.id).set_result(frame)
+                answer = self._answers.pop(frame.id)
+                if not answer.done():  # it may have been cancelled
+                    answer.set_result(frame)
             case RequestFrame(is_stream=False):
                 self._hand_out([frame])
             case SequenceFrame():
@@ -151,6 +153,7 @@ class LinkServer:
                 await self._answer_in_order(frames)
             if self._is_lost or len(self._idle) >= MAX_IDLE_TASKS:
                 return
+            frames = []  # of which bodies may be large
             waiting: asyncio.Future[list[RequestFrame]] = loop.create_future()
             self._idle.append(waiting)
             frames = await waiting

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
+from allot.apiserver.known_results import KnownResults
 from allot.validation.fields import FieldError
-
-MAX_KNOWN: Final = 256
-MAX_BYTES: Final = 4096
-"""Larger specs are not remembered."""
-
-_encode: Final = msgspec.json.Encoder().encode
 
 
 class SpecFacts:
@@ -43,10 +36,10 @@ class SpecFacts:
 
 
 class KnownPodSpecs:
-    """Remembers facts by the text of a spec. When there are too many, all are forgotten."""
+    """Facts about recent specs."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, SpecFacts] = {}
+        self._known: KnownResults[SpecFacts] = KnownResults()
         self._last: tuple[object, SpecFacts] = (object(), SpecFacts())
 
     def facts(self, spec: Mapping[str, Any]) -> SpecFacts:
@@ -54,14 +47,7 @@ class KnownPodSpecs:
         last, facts = self._last
         if spec is last:
             return facts
-        text = _encode(spec)
-        found = self._known.get(text)
-        if found is None:
-            found = SpecFacts()
-            if len(text) <= MAX_BYTES:
-                if len(self._known) >= MAX_KNOWN:
-                    self._known.clear()
-                self._known[text] = found
+        found = self._known.get(spec, SpecFacts)
         self._last = (spec, found)
         return found
 

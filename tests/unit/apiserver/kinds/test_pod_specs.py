@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from allot.apiserver.kinds.pod_specs import MAX_BYTES, MAX_KNOWN, KnownPodSpecs
+from allot.apiserver.kinds.pod_specs import KnownPodSpecs
+from allot.apiserver.known_results import MAX_BYTES, MAX_KNOWN
 from allot.validation.fields import FieldError, FieldPath, required
 
 

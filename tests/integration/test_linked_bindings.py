@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,14 +10,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from allot import features
 from allot.apiserver.http.link_server import LinkServer
-from allot.client.client import Client
-from allot.client.link import LinkTransport, RequestFrame
-from allot.components import ClusterParts, Components
+from allot.client.link import RequestFrame
 from allot.storage.memory import MemoryStore
 from allot.testing.servers import LocalServer
-from tests.integration.test_linked_pod_steps import ALL_PODS, DRA, CountingLink, until_known
+from tests.integration.test_linked_pod_steps import (
+    ALL_PODS,
+    DRA,
+    CountingLink,
+    linked_components,
+    until_known,
+)
 
 CLAIMS = f"{DRA}/namespaces/default/resourceclaims"
 IN_ONE_MESSAGE = "PUT resourceclaims/NAME + POST pods/NAME/binding"
@@ -58,17 +60,11 @@ class Scene(NamedTuple):
 async def a_linked_cluster(device: dict[str, Any]) -> AsyncIterator[Scene]:
     """A node with a device, and a claim for it."""
     store = MemoryStore()
-    async with asyncio.timeout(60), LocalServer(store) as server:
-        ours, theirs = socket.socketpair()
-        other_end = LinkServer(server.server.app, store)
-        await other_end.start(theirs)
-        link = CountingLink()
-        await asyncio.get_running_loop().create_connection(lambda: link._protocol, sock=ours)
-        components = Components(
-            lambda user, agent: Client(LinkTransport(link, user, agent)),
-            ClusterParts(nodes=None),
-            features.DEFAULTS,
-        )
+    async with (
+        asyncio.timeout(60),
+        LocalServer(store) as server,
+        linked_components(server, store) as (link, components),
+    ):
         amounts = {"cpu": "8", "memory": "8Gi", "pods": "100"}
         node = {"metadata": {"name": "n"}, "status": {"capacity": amounts, "allocatable": amounts}}
         pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
@@ -82,13 +78,8 @@ async def a_linked_cluster(device: dict[str, Any]) -> AsyncIterator[Scene]:
         await server.post(f"{DRA}/namespaces/default/resourceclaimtemplates", template)
         await server.post(CLAIMS, claim)
         await components.start()
-        try:
-            await until_known(components)
-            yield Scene(server, link)
-        finally:
-            await components.stop()
-            link.close()
-            await other_end.close()
+        await until_known(components)
+        yield Scene(server, link)
 
 
 def before_first(

@@ -10,7 +10,8 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from allot.apiserver.http.link_server import LinkServer
 from allot.client.client import Client
 from allot.client.link import AnyFrame, Link, LinkTransport, RequestFrame, SequenceFrame
 from allot.components import ClusterParts, Components
+from allot.storage.interface import Store
 from allot.storage.revision_log import RevisionLog
 from allot.storage.sqlite import SqliteStore
 from allot.storage.transactions import Batch
@@ -122,6 +124,29 @@ async def bind_a_pod(server: LocalServer, components: Components) -> None:
                 return
 
 
+@asynccontextmanager
+async def linked_components(
+    server: LocalServer, store: Store
+) -> AsyncIterator[tuple[CountingLink, Components]]:
+    """Scheduler and controllers at the other end of a link to the server, to be started and stopped."""
+    ours, theirs = socket.socketpair()
+    other_end = LinkServer(server.server.app, store)
+    await other_end.start(theirs)
+    link = CountingLink()
+    await asyncio.get_running_loop().create_connection(lambda: link._protocol, sock=ours)
+    components = Components(
+        lambda user, agent: Client(LinkTransport(link, user, agent)),
+        ClusterParts(nodes=None),
+        features.DEFAULTS,
+    )
+    try:
+        yield link, components
+    finally:
+        await components.stop()
+        link.close()
+        await other_end.close()
+
+
 def test_a_pod_takes_two_messages_and_components_wait_for_no_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,24 +154,13 @@ def test_a_pod_takes_two_messages_and_components_wait_for_no_commit(
 
     async def story() -> Counter[str]:
         store = await SqliteStore.open(tmp_path / "store.db", shows_pending_writes=True)
-        async with asyncio.timeout(150), LocalServer(store) as server:
-            ours, theirs = socket.socketpair()
-            other_end = LinkServer(server.server.app, store)
-            await other_end.start(theirs)
-            link = CountingLink()
-            await asyncio.get_running_loop().create_connection(lambda: link._protocol, sock=ours)
-            components = Components(
-                lambda user, agent: Client(LinkTransport(link, user, agent)),
-                ClusterParts(nodes=None),
-                features.DEFAULTS,
-            )
+        async with (
+            asyncio.timeout(150),
+            LocalServer(store) as server,
+            linked_components(server, store) as (link, components),
+        ):
             await components.start()
-            try:
-                await bind_a_pod(server, components)
-            finally:
-                await components.stop()
-                link.close()
-                await other_end.close()
+            await bind_a_pod(server, components)
         return link.sent
 
     sent = asyncio.run(story())

@@ -21,6 +21,7 @@ from clusters import (  # type: ignore[import-not-found]
     CLAIMS_PATH,
     DRA,
     DRIVER,
+    NO_HEARTBEATS,
     PODS_PATH,
     BoundTimes,
     call,
@@ -184,7 +185,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="the kubeconfig of another, empty cluster")
     options = parser.parse_args()
     print(f"{options.waiting} pods wait on {options.nodes} nodes")
-    up_options = f"--empty --feature-gates {GATES}"
+    up_options = f"--empty --feature-gates {GATES} {NO_HEARTBEATS}"
     with tempfile.TemporaryDirectory() as directory, running_up(Path(directory), up_options) as up:
         asyncio.run(measure("allot", up.kubeconfig, options))
     if options.against:

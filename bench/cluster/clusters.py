@@ -32,6 +32,8 @@ CLASS: Final = "bench"
 NAMESPACE: Final = "default"
 PODS_PATH: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 CLAIMS_PATH: Final = f"{DRA}/namespaces/{NAMESPACE}/resourceclaims"
+NO_HEARTBEATS: Final = "--controllers *,-node-lifecycle-controller"
+"""For runs of more than 50 s: nodes here send no heartbeats, and would all become unreachable in the middle."""
 MERGE_PATCH: Final = "application/merge-patch+json"
 
 

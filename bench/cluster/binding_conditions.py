@@ -135,6 +135,7 @@ async def waits(client: Client, pods: int, rate: float, control: Control) -> lis
     await asyncio.sleep(SETTLE_SECONDS)
     bound = BoundTimes(client)
     await bound.start()
+    await asyncio.sleep(SETTLE_SECONDS)  # what opening a watch takes is not what is measured
     started, set_at, requests = time.monotonic(), {}, []
     async with asked_every(control, CONTROL_SECONDS):
         for number, claim in enumerate(claims):

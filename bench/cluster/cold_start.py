@@ -65,6 +65,13 @@ def running_pod(number: int, nodes: int) -> dict[str, Any]:
     return {"metadata": {"name": f"running-{number}"}, "spec": spec}
 
 
+async def remove_taints(client: Client, name: str) -> None:
+    """As node-lifecycle-controller does when a new node is ready: the cluster has run before."""
+    node = await call(client, "GET", f"/api/v1/nodes/{name}")
+    node["spec"].pop("taints", None)
+    await call(client, "PUT", f"/api/v1/nodes/{name}", node)
+
+
 async def fill(data: Path, options: argparse.Namespace) -> None:
     store = await open_store("sqlite", data)
     try:
@@ -72,6 +79,10 @@ async def fill(data: Path, options: argparse.Namespace) -> None:
             client = Client(InProcessTransport(server.server.app, TOKEN))
             slices = plain_devices(options.devices)
             await set_up(client, options.nodes, lambda name: resource_slice(name, slices))
+            await in_parallel(
+                lambda name: remove_taints(client, name),
+                (f"n{number:05d}" for number in range(options.nodes)),
+            )
 
             async def add_claim(number: str) -> None:
                 body = {"metadata": {"name": f"c{number}"}, "spec": claim_spec()}

@@ -23,15 +23,17 @@ class Facts(NamedTuple):
 
 
 async def read_facts(client: Client) -> Facts:
+    """Counted without decoding nodes and devices, of which there may be 100,000."""
+    from allot.client.metadata import with_metadata_only
     from allot.client.resources import DEVICE_CLASSES as CLASSES
-    from allot.client.resources import NODES, RESOURCE_SLICES
+    from allot.client.resources import NODES
+    from allot.client.slice_sizes import SLICE_SIZES
 
-    slices = (await client.list(RESOURCE_SLICES)).items
-    return Facts(
-        len((await client.list(NODES)).items),
-        sum(len(found.spec.devices or ()) for found in slices),
-        frozenset(each.metadata.name for each in (await client.list(CLASSES)).items),
-    )
+    sizes = (await client.list(SLICE_SIZES)).items
+    nodes = (await client.list(with_metadata_only(NODES))).items
+    classes = (await client.list(with_metadata_only(CLASSES))).items
+    names = frozenset(each.metadata.name for each in classes)
+    return Facts(len(nodes), sum(each.device_count for each in sizes), names)
 
 
 def starting_line(asked: ClusterOptions) -> str:

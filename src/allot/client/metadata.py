@@ -5,6 +5,7 @@ Only the metadata is requested and cached.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -147,3 +148,8 @@ def metadata_resource(
 ) -> Resource[MetadataObject]:
     """Any resource, with only the metadata of its objects."""
     return Resource(group, version, plural, kind, namespaced, _CODEC, METADATA)
+
+
+def with_metadata_only(resource: Resource[Any]) -> Resource[MetadataObject]:
+    """The resource, of whose whole objects only the metadata is decoded: the server keeps them encoded."""
+    return replace(resource, codec=_CODEC, protobuf=None)

@@ -66,22 +66,45 @@ def groups_in(nodes: str, path: Path) -> Iterator[Group]:
 
 def drawn(groups: Sequence[Group], title: str) -> str:
     width = max(LEFT + len(groups) * (2 * BAR + SPACE) + RIGHT, MIN_WIDTH)
-    height = TOP + len(PANELS) * (HEIGHT + GAP)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">',
-        f"<title>{escape(title)}</title>",
-        f"<desc>{'; '.join(panel.title for panel in PANELS)}: a pair of bars for each variant</desc>",
-        f"<style>{STYLE}</style>",
-        f'<rect class="background" width="{width}" height="{height}"/>',
-        f'<text class="title" x="{LEFT}" y="20">{escape(title)}</text>',
-        f'<rect class="allot" x="{LEFT}" y="29" width="12" height="9"/>',
-        f'<text x="{LEFT + 18}" y="38">allot</text>',
-        f'<rect class="kubernetes" x="{LEFT + 70}" y="29" width="12" height="9"/>',
-        f'<text x="{LEFT + 88}" y="38">Kubernetes v1.38</text>',
-    ]
+    titles = [panel.title for panel in PANELS]
+    parts = [*beginning(title, titles, "a pair of bars for each variant", width)]
     for number, panel in enumerate(PANELS):
         parts += panel_of(panel, groups, TOP + number * (HEIGHT + GAP), width)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def beginning(title: str, panels: Sequence[str], marks: str, width: int) -> Iterator[str]:
+    """The start of a drawing with panels below each other: its style, title and legend."""
+    height = TOP + len(panels) * (HEIGHT + GAP)
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">'
+    yield f"<title>{escape(title)}</title>"
+    yield f"<desc>{escape('; '.join(panels))}: {marks}</desc>"
+    yield f"<style>{STYLE}</style>"
+    yield f'<rect class="background" width="{width}" height="{height}"/>'
+    yield f'<text class="title" x="{LEFT}" y="20">{escape(title)}</text>'
+    yield f'<rect class="allot" x="{LEFT}" y="29" width="12" height="9"/>'
+    yield f'<text x="{LEFT + 18}" y="38">allot</text>'
+    yield f'<rect class="kubernetes" x="{LEFT + 70}" y="29" width="12" height="9"/>'
+    yield f'<text x="{LEFT + 88}" y="38">Kubernetes v1.38</text>'
+
+
+class Scale:
+    """Heights of values between two powers of ten, and the lines that show it."""
+
+    def __init__(self, values: Sequence[float], bottom: int) -> None:
+        self._low = math.floor(math.log10(max(min(values), 1e-3)))
+        self._high = math.ceil(math.log10(max(*values, 10 ** (self._low + 1))))
+        self._bottom = bottom
+
+    def y(self, value: float) -> float:
+        share = (math.log10(max(value, 10**self._low)) - self._low) / (self._high - self._low)
+        return self._bottom - share * HEIGHT
+
+    def grid(self, right: int) -> Iterator[str]:
+        for power in range(self._low, self._high + 1):
+            at = self.y(10.0**power)
+            yield f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
 
 
 def panel_of(panel: Panel, groups: Sequence[Group], top: int, width: int) -> Iterator[str]:
@@ -93,23 +116,14 @@ def panel_of(panel: Panel, groups: Sequence[Group], top: int, width: int) -> Ite
         for group in groups
     ]
     known = [value for pair in values for value in pair]
-    low = math.floor(math.log10(max(min(known), 1e-3)))
-    high = math.ceil(math.log10(max(*known, 10 ** (low + 1))))
     bottom = top + 18 + HEIGHT
-
-    def y(value: float) -> float:
-        share = (math.log10(max(value, 10**low)) - low) / (high - low)
-        return bottom - share * HEIGHT
-
+    scale = Scale(known, bottom)
     yield f'<text x="{LEFT}" y="{top + 8}">{escape(panel.title)}</text>'
-    for power in range(low, high + 1):
-        at = y(10.0**power)
-        yield f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
-        yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
+    yield from scale.grid(width - RIGHT)
     for number, (group, pair) in enumerate(zip(groups, values, strict=True)):
         x = LEFT + SPACE // 2 + number * (2 * BAR + SPACE)
         for offset, (name, value) in enumerate(zip(("allot", "kubernetes"), pair, strict=True)):
-            left, at = x + offset * BAR, y(value)
+            left, at = x + offset * BAR, scale.y(value)
             yield (
                 f'<rect class="{name}" x="{left}" y="{at:.1f}" width="{BAR - 1}" '
                 f'height="{bottom - at:.1f}"/>'

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from allot.apiserver.http.exchange import Exchange
 from allot.apiserver.http.link_server import LinkLostError, LinkServer
-from allot.client.asgi import USER
+from allot.apiserver.http.responses import Response
+from allot.client.asgi import USER, WHOLE_BODY
 from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.link import (
@@ -64,12 +66,16 @@ class Application:
                 await send({"type": "http.response.body", "body": b"first"})
                 await receive()
                 self.left.set()
-            case "hang":
+
+    async def serve(self, exchange: Exchange) -> None:
+        self.scopes.append(exchange.scope)
+        match exchange.path:
+            case "/broken":
+                raise ValueError("broken")
+            case "/hang":
                 await self.hangs.wait()
-            case _:
-                body = (await receive()).get("body", b"")
-                await send({"type": "http.response.body", "body": b"<" + body})
-                await send({"type": "http.response.body", "body": b">"})
+        body = exchange.scope["extensions"][WHOLE_BODY]
+        await exchange.answer(Response(200, b"<" + body + b">", "text/plain"))
 
 
 @contextlib.asynccontextmanager

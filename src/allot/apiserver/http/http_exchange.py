@@ -7,21 +7,16 @@ that transfers nothing is disconnected after the grace period, a slow one not mu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
+from allot.apiserver.auth.impersonation import IMPERSONATE
+from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
     NOT_CACHED,
@@ -31,7 +26,7 @@ from allot.apiserver.http.responses import (
     compressed,
 )
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import PENDING_WRITES, USER, WHOLE_ANSWER, WHOLE_BODY
+from allot.client.asgi import PENDING_WRITES, USER, WHOLE_BODY
 from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -47,13 +42,11 @@ TLS: Final = "allot.tls"
 CONNECTION: Final = "allot.connection"
 """ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
 
-_NOTHING: Final[MutableMapping[str, Any]] = {}
+_IMPERSONATE: Final = IMPERSONATE.encode()
+_PREFIX: Final = len(_IMPERSONATE)
+_NOTHING: Final[Scope] = {}
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 
 class TransferRate(NamedTuple):
@@ -92,10 +85,6 @@ class Connection(Protocol):
         """End it at once, whatever is still to be sent."""
 
 
-class ClientGoneError(Exception):
-    """The client disconnected, or was disconnected, before the response was sent."""
-
-
 class HttpExchange:
     """Reads the bytes of a request and sends those of its response."""
 
@@ -103,7 +92,6 @@ class HttpExchange:
     component: ComponentUser | None = None
     sees_pending_writes = False
     _connection: Connection | None = None
-    _take: Callable[[int, Headers, bytes], None] | None = None
     _audit_id = ""
     _announced = 0
     _is_chunked = False
@@ -114,6 +102,7 @@ class HttpExchange:
         self, scope: Scope, receive: Receive, send: Send, transfer_limits: TransferLimits
     ) -> None:
         self.scope = scope
+        self.method: str = scope["method"]
         self.receive = receive
         self._send = send
         self._transfer_limits = transfer_limits
@@ -124,23 +113,28 @@ class HttpExchange:
         if self.is_in_process:
             self.component = extensions.get(USER)
             self.sees_pending_writes = PENDING_WRITES in extensions
-            self._take = extensions.get(WHOLE_ANSWER)
         else:
             self.certificate = extensions.get(TLS)
             self._connection = extensions.get(CONNECTION)
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
 
-    def name_request(self, given: str | None) -> None:
-        """Set the audit id, which a client may bring."""
-        if given and len(given) <= MAX_AUDIT_ID:
-            self._audit_id = given
+    @property
+    def path(self) -> str:
+        path: bytes = self.scope["raw_path"]
+        return path.decode("latin-1")
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        query: bytes = self.scope["query_string"]
+        return parse_query(query) if query else {}
 
     @property
     def audit_id(self) -> str:
-        """Names the request in its answer and in the audit log."""
         if not self._audit_id:
-            self._audit_id = new_uid()
+            given = self.header(b"audit-id")
+            is_used = 0 < len(given) <= MAX_AUDIT_ID
+            self._audit_id = given.decode("latin-1") if is_used else new_uid()
         return self._audit_id
 
     def header(self, name: bytes) -> bytes:
@@ -151,19 +145,20 @@ class HttpExchange:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """All headers as text. Of a repeated one the first counts."""
         headers = self.scope["headers"]
-        # Components send the same few again and again.
-        return _known_headers(tuple(headers)) if self.is_in_process else _decoded(headers)
+        return known_headers(tuple(headers)).by_name if self.is_in_process else _decoded(headers)
+
+    @property
+    def impersonates(self) -> bool:
+        return _names_user(self.scope["headers"])
 
     # --- what comes in ---
 
     async def read(self, in_flight: InFlightRequest) -> bytes:
-        """The whole body; 413 if it is too large, 429 if there is no memory for it now."""
         if self._whole is not None:
-            _check_size(len(self._whole))
+            check_size(len(self._whole))
             return self._whole
-        _check_size(self._announced)
+        check_size(self._announced)
         if size := MAX_BODY if self._is_chunked else self._announced:
             await in_flight.take_body(size)
         self._is_reading = True
@@ -194,7 +189,7 @@ class HttpExchange:
                 raise ClientGoneError
             part = message.get("body", b"")
             size += len(part)
-            _check_size(size)
+            check_size(size)
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
@@ -202,7 +197,6 @@ class HttpExchange:
     # --- what goes out ---
 
     async def answer(self, response: Response) -> None:
-        """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
         length = len(response.body)
         if self.is_in_process and response.more is None and length < GZIP_FROM:
             await self._answer_in_process(response, length)
@@ -222,7 +216,7 @@ class HttpExchange:
             await self._answer_in_pieces(response, response.more, headers, wants_gzip)
             return
         headers.append((b"content-length", str(len(response.body)).encode()))
-        body = b"" if self.scope["method"] == "HEAD" else response.body
+        body = b"" if self.method == "HEAD" else response.body
         if self.is_in_process:
             await self._send(_start(response.code, headers))
             await self._send(_body(body, more=False))
@@ -243,18 +237,14 @@ class HttpExchange:
 
     async def _answer_in_process(self, response: Response, length: int) -> None:
         """A small answer to a client that takes it at once."""
-        if self._take is not None and self.scope["method"] != "HEAD":
-            headers = [_content_type(response.content_type), *response.headers]
-            self._take(response.code, headers, response.body)
-            return
         headers = [
             (b"audit-id", self.audit_id.encode("latin-1")),
             (b"cache-control", response.cache_control),
-            _content_type(response.content_type),
+            type_header(response.content_type),
             *response.headers,
             (b"content-length", b"%d" % length),
         ]
-        body = b"" if self.scope["method"] == "HEAD" else response.body
+        body = b"" if self.method == "HEAD" else response.body
         start = {"type": "http.response.start", "status": response.code, "headers": headers}
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
@@ -268,7 +258,7 @@ class HttpExchange:
             headers.append((b"content-encoding", b"gzip"))
         progress = self._progress()
         await progress.send(_start(response.code, headers))
-        if self.scope["method"] == "HEAD":
+        if self.method == "HEAD":
             await progress.send(_body(b"", more=False))
             return
         async for chunk in _chained(response.body, more):
@@ -278,7 +268,6 @@ class HttpExchange:
         await progress.send(_body(b"" if gzip is None else gzip.end(), more=False))
 
     async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
-        """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
         seconds = self._transfer_limits.watch_seconds
         headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
@@ -349,12 +338,24 @@ def _decoded(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
 
 
+def _names_user(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    return bool([name for name, _ in headers if name[:_PREFIX] == _IMPERSONATE])
+
+
+class KnownHeaders(NamedTuple):
+    """Headers of a component."""
+
+    by_name: Mapping[str, str]
+    impersonates: bool
+
+
 @lru_cache(maxsize=256)
-def _known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
-    return MappingProxyType(dict(_decoded(headers)))
+def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> KnownHeaders:
+    """Components send the same few again and again."""
+    return KnownHeaders(MappingProxyType(dict(_decoded(headers))), _names_user(headers))
 
 
-def _check_size(size: int) -> None:
+def check_size(size: int) -> None:
     if size > MAX_BODY:
         raise api_errors.body_too_large(MAX_BODY)
 
@@ -393,9 +394,9 @@ def _accepts_gzip(header: bytes) -> bool:
 
 def _common_headers(content_type: str, audit_id: str, cache_control: bytes = NOT_CACHED) -> Headers:
     named = (b"audit-id", audit_id.encode("latin-1"))
-    return [named, (b"cache-control", cache_control), _content_type(content_type)]
+    return [named, (b"cache-control", cache_control), type_header(content_type)]
 
 
 @lru_cache(maxsize=256)
-def _content_type(content_type: str) -> tuple[bytes, bytes]:
+def type_header(content_type: str) -> tuple[bytes, bytes]:
     return b"content-type", content_type.encode()

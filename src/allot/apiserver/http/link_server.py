@@ -12,20 +12,13 @@ import logging
 import socket
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from allot.apiserver.http.exchange import Exchange, Message, Receive, Scope, Send
+from allot.apiserver.http.linked_exchange import LinkedExchange
 from allot.apiserver.pacing import Priority, begin_work
-from allot.client.asgi import (
-    DISCONNECT,
-    PENDING_WRITES,
-    WHOLE_ANSWER,
-    Application,
-    CollectedAnswer,
-    Headers,
-    Message,
-    http_scope,
-)
-from allot.client.component_users import DRIVERS, NODES, component_user
+from allot.client.asgi import DISCONNECT, PENDING_WRITES, Headers, http_scope
+from allot.client.component_users import DRIVERS, NODES, ComponentUser, component_user
 from allot.client.link import (
     WINDOW,
     AnyFrame,
@@ -53,10 +46,18 @@ class LinkLostError(Exception):
     """The components at the other end are gone. They are being started again."""
 
 
+class LinkedApplication(Protocol):
+    """An application that also answers requests which do not come as ASGI's."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    async def serve(self, exchange: Exchange) -> None: ...
+
+
 class LinkServer:
     """Answers what comes over one link, as requests of the components that they name."""
 
-    def __init__(self, app: Application, store: Store) -> None:
+    def __init__(self, app: LinkedApplication, store: Store) -> None:
         self._app = app
         self._store = store
         self._protocol = FrameProtocol(self._received, self._on_lost)
@@ -171,16 +172,16 @@ class LinkServer:
 
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
-        answer = CollectedAnswer(frame.body)
+        user, sees_pending_writes = _asker(frame)
+        exchange = LinkedExchange(frame, user, sees_pending_writes=sees_pending_writes)
         await begin_work(Priority.LINKED)  # hundreds may come at once
         try:
-            scope = self._scope(frame)
-            scope["extensions"][WHOLE_ANSWER] = answer.take
-            await self._app(scope, answer.receive, answer.send)
+            await self._app.serve(exchange)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
-        code = answer.code or 500
-        self._protocol.send(ResponseFrame(frame.id, code, answer.headers, answer.body))
+        code = exchange.code or 500
+        answer = ResponseFrame(frame.id, code, exchange.response_headers, exchange.body)
+        self._protocol.send(answer)
         return code
 
     async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
@@ -195,13 +196,21 @@ class LinkServer:
         self._protocol.send(EndFrame(frame.id, failure))
 
     def _scope(self, frame: RequestFrame) -> dict[str, Any]:
-        # Who is no component of a cluster needs credentials, which do not come over a link.
-        user = component_user(frame.user)
+        user, sees_pending_writes = _asker(frame)
         query = frame.query.encode()
         scope = http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
-        if user is not None and user not in (NODES, DRIVERS):
+        if sees_pending_writes:
             scope["extensions"][PENDING_WRITES] = True
         return scope
+
+
+def _asker(frame: RequestFrame) -> tuple[ComponentUser | None, bool]:
+    """The component that asks, and whether it may see writes before they are durable.
+
+    Who is no component of a cluster needs credentials, which do not come over a link.
+    """
+    user = component_user(frame.user)
+    return user, user is not None and user not in (NODES, DRIVERS)
 
 
 class _Outgoing:

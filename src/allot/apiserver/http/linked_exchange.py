@@ -1,0 +1,104 @@
+"""One request that came over a link with its whole body, and the answer that goes back in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, check_size, known_headers, type_header
+from allot.apiserver.http.requests import parse_query
+from allot.apiserver.http.responses import Response, StreamResponse
+from allot.apiserver.registry.uids import new_uid
+from allot.client.asgi import DISCONNECT, Headers, Message, http_scope
+from allot.client.component_users import ComponentUser
+from allot.client.link import RequestFrame
+
+_NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class LinkedExchange:
+    """Reads a request from its frame, and keeps what it is answered."""
+
+    __slots__ = (
+        "_audit_id",
+        "_frame",
+        "body",
+        "code",
+        "component",
+        "headers",
+        "impersonates",
+        "method",
+        "path",
+        "response_headers",
+        "sees_pending_writes",
+    )
+
+    certificate: Any = None
+    is_in_process = True
+
+    def __init__(
+        self, frame: RequestFrame, component: ComponentUser | None, *, sees_pending_writes: bool
+    ) -> None:
+        self._frame = frame
+        self.method = frame.method
+        self.path = frame.path
+        self.component = component
+        self.sees_pending_writes = sees_pending_writes
+        self.headers, self.impersonates = known_headers(tuple(frame.headers))
+        self._audit_id = ""
+        self.code = 0
+        """The status code of the answer; 0 before there is one."""
+        self.response_headers: Headers = []
+        self.body = b""
+        """Of the answer."""
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The request as ASGI describes it, for those who need more than the rest says."""
+        frame = self._frame
+        query = frame.query.encode()
+        return http_scope(
+            frame.method, frame.path, query, frame.headers, frame.body, self.component
+        )
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        text = self._frame.query
+        return parse_query(text.encode()) if text else _NO_QUERY
+
+    @property
+    def audit_id(self) -> str:
+        if not self._audit_id:
+            given = self.headers.get("audit-id", "")
+            self._audit_id = given if 0 < len(given) <= MAX_AUDIT_ID else new_uid()
+        return self._audit_id
+
+    async def read(self, _in_flight: InFlightRequest) -> bytes:
+        body = self._frame.body
+        check_size(len(body))
+        return body
+
+    async def answer(self, response: Response) -> None:
+        self.code = response.code
+        self.response_headers = [type_header(response.content_type), *response.headers]
+        if self.method == "HEAD":
+            return
+        self.body = response.body
+        if response.more is not None:
+            self.body += b"".join([piece async for piece in response.more])
+
+    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+        """What a watch begins with: `receive` ends it, as its client takes a whole answer."""
+        self.code = 200
+        self.response_headers = [type_header(response.content_type), *response.headers]
+        async for chunk in response.chunks:
+            self.body += chunk
+            count(len(chunk))
+
+    async def receive(self) -> Message:
+        return DISCONNECT
+
+    def abort(self, reason: str) -> None:
+        """There is no connection that ends with it."""

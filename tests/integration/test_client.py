@@ -23,7 +23,6 @@ from allot.apiserver.http.exchange import Exchange
 from allot.apiserver.http.http_exchange import MAX_BODY
 from allot.apiserver.http.link_server import LinkServer
 from allot.apiserver.http.linked_exchange import LinkedExchange
-from allot.client.asgi import USER
 from allot.client.client import Client, without_retries
 from allot.client.component_users import SCHEDULER
 from allot.client.connection import connect
@@ -75,11 +74,6 @@ class AsAdmin:
 
     def __init__(self, app: App) -> None:
         self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        del scope["extensions"][USER]
-        scope["headers"] = [(b"authorization", f"Bearer {TOKEN}".encode()), *scope["headers"]]
-        await self._app(scope, receive, send)
 
     async def serve(self, exchange: Exchange) -> None:
         assert isinstance(exchange, LinkedExchange)

@@ -15,9 +15,6 @@ WHOLE_BODY: Final = "allot.body"
 USER: Final = "allot.user"
 """The ASGI extension with the user who asks, a `ComponentUser`: a component of the cluster, which needs no credentials."""
 
-PENDING_WRITES: Final = "allot.pending-writes"
-"""The ASGI extension of clients that may see writes before they are durable (decision 0015)."""
-
 Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
 Application = Callable[

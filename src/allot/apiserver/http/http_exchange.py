@@ -26,7 +26,7 @@ from allot.apiserver.http.responses import (
     compressed,
 )
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import PENDING_WRITES, USER, WHOLE_BODY
+from allot.client.asgi import USER, WHOLE_BODY
 from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -112,7 +112,6 @@ class HttpExchange:
         """Whether the client is in this process, so that nothing needs to be waited for."""
         if self.is_in_process:
             self.component = extensions.get(USER)
-            self.sees_pending_writes = PENDING_WRITES in extensions
         else:
             self.certificate = extensions.get(TLS)
             self._connection = extensions.get(CONNECTION)

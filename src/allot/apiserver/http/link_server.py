@@ -10,23 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, Protocol
 
-from allot.apiserver.http.exchange import Exchange, Message, Receive, Scope, Send
-from allot.apiserver.http.linked_exchange import LinkedExchange
+from allot.apiserver.http.exchange import Exchange
+from allot.apiserver.http.linked_exchange import LinkedExchange, LinkedStream
 from allot.apiserver.pacing import Priority, begin_work
-from allot.client.asgi import DISCONNECT, PENDING_WRITES, Headers, http_scope
+from allot.client.asgi import Headers
 from allot.client.component_users import DRIVERS, NODES, ComponentUser, component_user
 from allot.client.link import (
-    WINDOW,
     AnyFrame,
     CancelFrame,
-    ChunkFrame,
     EndFrame,
     FrameProtocol,
-    HeadFrame,
     RequestFrame,
     ResponseFrame,
     SequenceFrame,
@@ -47,9 +43,7 @@ class LinkLostError(Exception):
 
 
 class LinkedApplication(Protocol):
-    """An application that also answers requests which do not come as ASGI's."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    """What answers the requests."""
 
     async def serve(self, exchange: Exchange) -> None: ...
 
@@ -64,7 +58,7 @@ class LinkServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[list[RequestFrame]]] = []
         """What tasks without a request wait for."""
-        self._streams: dict[int, _Outgoing] = {}
+        self._streams: dict[int, LinkedStream] = {}
         self._ids = count(1)
         self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
         self._is_lost = False
@@ -105,8 +99,7 @@ class LinkServer:
             case SequenceFrame():
                 self._hand_out(frame.requests)
             case RequestFrame():
-                stream = self._streams[frame.id] = _Outgoing(frame.id, self._protocol.send)
-                self._spawn(self._serve(frame, stream))
+                self._open(frame)
             case CancelFrame() if frame.id in self._streams:
                 self._streams[frame.id].leave()
             case TakenFrame() if frame.id in self._streams:
@@ -172,8 +165,8 @@ class LinkServer:
 
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
-        user, sees_pending_writes = _asker(frame)
-        exchange = LinkedExchange(frame, user, sees_pending_writes=sees_pending_writes)
+        user, early = _asker(frame)
+        exchange = LinkedExchange(frame, user, sees_pending_writes=early)
         await begin_work(Priority.LINKED)  # hundreds may come at once
         try:
             await self._app.serve(exchange)
@@ -184,24 +177,23 @@ class LinkServer:
         self._protocol.send(answer)
         return code
 
-    async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
+    def _open(self, frame: RequestFrame) -> None:
+        user, early = _asker(frame)
+        send = self._protocol.send
+        stream = LinkedStream(frame, user, sees_pending_writes=early, send=send)
+        self._streams[frame.id] = stream
+        self._spawn(self._serve(frame, stream))
+
+    async def _serve(self, frame: RequestFrame, stream: LinkedStream) -> None:
         failure = ""
         try:
-            await self._app(self._scope(frame), stream.receive, stream.send)
+            await self._app.serve(stream)
         except Exception as error:
             log.exception("watch of %s failed", frame.path)
             failure = f"the stream broke: {error}"
         finally:
             del self._streams[frame.id]
         self._protocol.send(EndFrame(frame.id, failure))
-
-    def _scope(self, frame: RequestFrame) -> dict[str, Any]:
-        user, sees_pending_writes = _asker(frame)
-        query = frame.query.encode()
-        scope = http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
-        if sees_pending_writes:
-            scope["extensions"][PENDING_WRITES] = True
-        return scope
 
 
 def _asker(frame: RequestFrame) -> tuple[ComponentUser | None, bool]:
@@ -211,44 +203,3 @@ def _asker(frame: RequestFrame) -> tuple[ComponentUser | None, bool]:
     """
     user = component_user(frame.user)
     return user, user is not None and user not in (NODES, DRIVERS)
-
-
-class _Outgoing:
-    """A stream, as the application writes it."""
-
-    def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
-        self._number = number
-        self._send = send
-        self._ahead = 0
-        self._room = asyncio.Event()
-        self._room.set()
-        self._left = asyncio.Event()
-
-    def taken(self, size: int) -> None:
-        self._ahead -= size
-        if self._ahead < WINDOW:
-            self._room.set()
-
-    def leave(self) -> None:
-        self._left.set()
-        self._room.set()
-
-    async def receive(self) -> Message:
-        await self._left.wait()
-        return DISCONNECT
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._send(HeadFrame(self._number, message["status"], message["headers"]))
-            return
-        body = message.get("body", b"")
-        if not body:
-            return
-        if not self._room.is_set():
-            await self._room.wait()
-        if self._left.is_set():
-            return
-        self._ahead += len(body)
-        if self._ahead >= WINDOW:
-            self._room.clear()
-        self._send(ChunkFrame(self._number, body))

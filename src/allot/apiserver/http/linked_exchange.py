@@ -1,7 +1,8 @@
-"""One request that came over a link with its whole body, and the answer that goes back in one piece."""
+"""Requests that came over a link, each with its whole body: the answer goes back in one piece, or as a stream."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,7 +14,7 @@ from allot.apiserver.http.responses import Response, StreamResponse
 from allot.apiserver.registry.uids import new_uid
 from allot.client.asgi import DISCONNECT, Headers, Message, http_scope
 from allot.client.component_users import ComponentUser
-from allot.client.link import RequestFrame
+from allot.client.link import WINDOW, AnyFrame, ChunkFrame, HeadFrame, RequestFrame
 
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -102,3 +103,64 @@ class LinkedExchange:
 
     def abort(self, reason: str) -> None:
         """There is no connection that ends with it."""
+
+
+class LinkedStream(LinkedExchange):
+    """A request whose answer is sent while it is made, as far as the reader has taken it."""
+
+    __slots__ = ("_ahead", "_left", "_room", "_send")
+
+    def __init__(
+        self,
+        frame: RequestFrame,
+        component: ComponentUser | None,
+        *,
+        sees_pending_writes: bool,
+        send: Callable[[AnyFrame], None],
+    ) -> None:
+        super().__init__(frame, component, sees_pending_writes=sees_pending_writes)
+        self._send = send
+        self._ahead = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._left = asyncio.Event()
+
+    def taken(self, size: int) -> None:
+        """The reader has taken so many bytes."""
+        self._ahead -= size
+        if self._ahead < WINDOW:
+            self._room.set()
+
+    def leave(self) -> None:
+        """The reader is gone."""
+        self._left.set()
+        self._room.set()
+
+    async def receive(self) -> Message:
+        await self._left.wait()
+        return DISCONNECT
+
+    async def answer(self, response: Response) -> None:
+        await super().answer(response)
+        number = self._frame.id
+        self._send(HeadFrame(number, self.code, self.response_headers))
+        if self.body:
+            self._send(ChunkFrame(number, self.body))
+
+    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+        number, send, room, left = self._frame.id, self._send, self._room, self._left
+        headers = [type_header(response.content_type), *response.headers]
+        send(HeadFrame(number, 200, headers))
+        async for chunk in response.chunks:
+            if not chunk:
+                continue
+            if not room.is_set():
+                await room.wait()
+            if left.is_set():
+                continue
+            size = len(chunk)
+            self._ahead += size
+            if self._ahead >= WINDOW:
+                room.clear()
+            send(ChunkFrame(number, chunk))
+            count(size)

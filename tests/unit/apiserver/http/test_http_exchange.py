@@ -10,12 +10,12 @@ import pytest
 
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.exchange import ClientGoneError
 from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, InFlightRequest
 from allot.apiserver.http.http_exchange import (
     CONNECTION,
     MAX_BODY,
     PIECE,
-    ClientGoneError,
     HttpExchange,
     TransferLimits,
     TransferRate,

@@ -66,9 +66,9 @@ def test_roles_decide_what_components_may_do_and_others_are_anonymous() -> None:
             refused = await answered(server, asked("POST", PODS, {"metadata": {"name": "p"}}))
             assert refused.code == 403
             assert b'User \\"system:kube-scheduler\\" cannot create' in refused.body
-            nobody = await answered(server, asked("GET", PODS, user=None))
-            assert nobody.code == 403
-            assert b"system:anonymous" in nobody.body
+            anonymous = await answered(server, asked("GET", PODS, user=None))
+            assert anonymous.code == 403
+            assert b"system:anonymous" in anonymous.body
             forged = [(b"authorization", b"Bearer forged")]
             assert (
                 await answered(server, asked("GET", PODS, user=None, headers=forged))

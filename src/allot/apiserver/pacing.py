@@ -117,10 +117,8 @@ class LoopIterations:
         self._clock = clock
         self._started: float | None = None
         """When the current iteration began, as far as it is known."""
-        self._waiting: dict[Priority, list[tuple[int, asyncio.Future[bool]]]] = {
-            priority: [] for priority in Priority
-        }
-        """Heaps: first come, first served."""
+        self._waiting: list[list[tuple[int, asyncio.Future[bool]]]] = [[] for _ in Priority]
+        """A heap for each priority: first come, first served."""
         self._tickets = count()
         self._is_planned = False
 
@@ -174,7 +172,7 @@ class LoopIterations:
                         resumed.set_result(turn == 0)
                 if not any(queues):
                     break
-        if any(self._waiting.values()):
+        if any(self._waiting):
             self._plan()
 
 

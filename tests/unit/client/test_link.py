@@ -71,8 +71,8 @@ class Application:
         await exchange.receive()
         self.left.set()
 
-    def _count(self, size: float) -> None:
-        self.sent += int(size)
+    def _count(self, size: int) -> None:
+        self.sent += size
 
 
 @contextlib.asynccontextmanager

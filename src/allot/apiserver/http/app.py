@@ -133,7 +133,8 @@ class App:
                 raise
             exchange.abort("shutdown")
         finally:
-            call.end()
+            if call.in_flight is not None or call.long_running is not None:
+                call.end()
 
     async def _respond(self, exchange: Exchange, call: RequestState) -> Response | OpenStream:
         try:

@@ -75,7 +75,7 @@ class Exchange(Protocol):
     async def answer(self, response: Response) -> None:
         """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
 
-    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
 
     def abort(self, reason: str) -> None:

@@ -119,7 +119,9 @@ class Handlers:
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
         accepted = self._negotiate(request, target, transforms)
-        renderer = self._renderer(request, target, accepted, operation)
+        renderer = operation.renderer
+        if accepted is not PLAIN_JSON:
+            renderer = self._renderer(request, target, accepted, operation)
         answer = _Responder(request, accepted, renderer, self._workers)
         part = target.subresource
         if part is not None and part.kind is not None:

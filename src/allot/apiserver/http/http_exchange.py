@@ -155,9 +155,9 @@ class HttpExchange:
 
     async def read(self, in_flight: InFlightRequest) -> bytes:
         if self._whole is not None:
-            check_size(len(self._whole))
+            _check_size(len(self._whole))
             return self._whole
-        check_size(self._announced)
+        _check_size(self._announced)
         if size := MAX_BODY if self._is_chunked else self._announced:
             await in_flight.take_body(size)
         self._is_reading = True
@@ -188,7 +188,7 @@ class HttpExchange:
                 raise ClientGoneError
             part = message.get("body", b"")
             size += len(part)
-            check_size(size)
+            _check_size(size)
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
@@ -266,7 +266,7 @@ class HttpExchange:
                 await progress.send(_body(piece, more=True), len(piece))
         await progress.send(_body(b"" if gzip is None else gzip.end(), more=False))
 
-    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         seconds = self._transfer_limits.watch_seconds
         headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
@@ -354,7 +354,7 @@ def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> KnownHeaders:
     return KnownHeaders(MappingProxyType(dict(_decoded(headers))), _names_user(headers))
 
 
-def check_size(size: int) -> None:
+def _check_size(size: int) -> None:
     if size > MAX_BODY:
         raise api_errors.body_too_large(MAX_BODY)
 

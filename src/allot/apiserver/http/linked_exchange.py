@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from allot.apiserver import api_errors
 from allot.apiserver.http.flow_control import InFlightRequest
-from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, check_size, known_headers, type_header
+from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, MAX_BODY, known_headers, type_header
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.apiserver.registry.uids import new_uid
@@ -78,7 +79,8 @@ class LinkedExchange:
 
     async def read(self, _in_flight: InFlightRequest) -> bytes:
         body = self._frame.body
-        check_size(len(body))
+        if len(body) > MAX_BODY:
+            raise api_errors.body_too_large(MAX_BODY)
         return body
 
     async def answer(self, response: Response) -> None:
@@ -90,7 +92,7 @@ class LinkedExchange:
         if response.more is not None:
             self.body += b"".join([piece async for piece in response.more])
 
-    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         """What a watch begins with: `receive` ends it, as its client takes a whole answer."""
         self.code = 200
         self.response_headers = [type_header(response.content_type), *response.headers]
@@ -147,7 +149,7 @@ class LinkedStream(LinkedExchange):
         if self.body:
             self._send(ChunkFrame(number, self.body))
 
-    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         number, send, room, left = self._frame.id, self._send, self._room, self._left
         headers = [type_header(response.content_type), *response.headers]
         send(HeadFrame(number, 200, headers))

@@ -40,9 +40,9 @@ class RequestState:
 
     def end(self) -> None:
         """Free what it holds. It may be called again."""
-        in_flight, self.in_flight = self.in_flight, None
-        if in_flight is not None:
-            in_flight.end()
-        long_running, self.long_running = self.long_running, None
-        if long_running is not None:
-            long_running.end()
+        if self.in_flight is not None:
+            self.in_flight.end()
+            self.in_flight = None
+        if self.long_running is not None:
+            self.long_running.end()
+            self.long_running = None

@@ -31,7 +31,7 @@ class OpenStream(NamedTuple):
     """For messages."""
     follower: Watcher | LogFollower
     response: StreamResponse
-    sent: Callable[[float], None]
+    sent: Callable[[int], None]
     """Counts bytes."""
     ended: Callable[[], None]
 
@@ -93,9 +93,9 @@ class Streams:
         self._metrics.requests.count_watch(labels)
         gauge = self._metrics.watchers.labels(*labels)
         gauge.inc()
-        sent = self._metrics.watch_bytes.labels(labels.group, labels.version, labels.resource)
+        sent = self._metrics.watch_bytes.of(labels)
         name = f"watch of {request.path}"
-        return OpenStream(name, watcher, _held(response, call), sent.inc, gauge.dec)
+        return OpenStream(name, watcher, _held(response, call), sent.add, gauge.dec)
 
     async def send(self, stream: OpenStream, exchange: Exchange) -> None:
         """Returns when it has ended, or its client is gone."""
@@ -133,7 +133,7 @@ async def _stop_when_gone(follower: Watcher | LogFollower, receive: Receive) -> 
             return
 
 
-def _ignore(_size: float) -> None:
+def _ignore(_size: int) -> None:
     """Bytes of logs are not counted."""
 
 

@@ -42,6 +42,9 @@ TLS: Final = "allot.tls"
 CONNECTION: Final = "allot.connection"
 """ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
 
+CLOSE: Final = (b"connection", b"close")
+"""The header of an answer after which the connection ends."""
+
 _IMPERSONATE: Final = IMPERSONATE.encode()
 _PREFIX: Final = len(_IMPERSONATE)
 _NOTHING: Final[Scope] = {}
@@ -78,8 +81,8 @@ class Connection(Protocol):
     def has_whole_body(self) -> bool:
         """Whether all of the request has arrived, so that nothing has to be waited for."""
 
-    def join_next_writes(self) -> None:
-        """Send what is written next with what is written after it: the head and the body of an answer are one packet."""
+    def answer(self, code: int, headers: Headers, body: bytes) -> bool:
+        """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent."""
 
     def abort(self, reason: str) -> None:
         """End it at once, whatever is still to be sent."""
@@ -210,7 +213,7 @@ class HttpExchange:
             *response.headers,
         ]
         if not self.is_in_process and self._leaves_body_unread:
-            headers.append((b"connection", b"close"))
+            headers.append(CLOSE)
         if response.more is not None:
             await self._answer_in_pieces(response, response.more, headers, wants_gzip)
             return
@@ -222,10 +225,7 @@ class HttpExchange:
             return
         connection = self._connection
         is_small = 0 < len(body) <= PIECE
-        if is_small and connection is not None and not connection.is_write_paused:
-            connection.join_next_writes()
-            await self._send(_start(response.code, headers))
-            await self._send(_body(body, more=False))
+        if is_small and connection is not None and connection.answer(response.code, headers, body):
             return
         progress = self._progress()
         await progress.send(_start(response.code, headers))

@@ -47,6 +47,9 @@ class Client:
     def has_whole_body(self) -> bool:
         return False
 
+    def answer(self, *_answer: object) -> bool:
+        return False
+
     def abort(self, reason: str) -> None:
         self.aborted.append(reason)
 

@@ -7,15 +7,14 @@ that transfers nothing is disconnected after the grace period, a slow one not mu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
-from allot.apiserver.auth.impersonation import IMPERSONATE
 from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.request_headers import decoded, known_headers, names_user
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
@@ -45,8 +44,6 @@ CONNECTION: Final = "allot.connection"
 CLOSE: Final = (b"connection", b"close")
 """The header of an answer after which the connection ends."""
 
-_IMPERSONATE: Final = IMPERSONATE.encode()
-_PREFIX: Final = len(_IMPERSONATE)
 _NOTHING: Final[Scope] = {}
 
 Headers = list[tuple[bytes, bytes]]
@@ -83,6 +80,9 @@ class Connection(Protocol):
 
     def answer(self, code: int, headers: Headers, body: bytes) -> bool:
         """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent."""
+
+    def send_chunk(self, chunk: bytes) -> bool:
+        """Send a part of an answer that has begun, if nothing has to be waited for; whether it was sent."""
 
     def abort(self, reason: str) -> None:
         """End it at once, whatever is still to be sent."""
@@ -148,11 +148,11 @@ class HttpExchange:
     @property
     def headers(self) -> Mapping[str, str]:
         headers = self.scope["headers"]
-        return known_headers(tuple(headers)).by_name if self.is_in_process else _decoded(headers)
+        return known_headers(tuple(headers)).by_name if self.is_in_process else decoded(headers)
 
     @property
     def impersonates(self) -> bool:
-        return _names_user(self.scope["headers"])
+        return names_user(self.scope["headers"])
 
     # --- what comes in ---
 
@@ -270,10 +270,11 @@ class HttpExchange:
         seconds = self._transfer_limits.watch_seconds
         headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
+        connection = self._connection
         async for chunk in response.chunks:
             if self.is_in_process:
                 await self._send(_body(chunk, more=True))
-            else:
+            elif connection is None or len(chunk) > PIECE or not connection.send_chunk(chunk):
                 for piece in _pieces(chunk):
                     await self._within(seconds, _body(piece, more=True))
             count(len(chunk))
@@ -331,27 +332,6 @@ class _Progress:
         await self._within(self._pace.deadline(-self._waited, self._sent), message)
         self._waited += self._clock() - started
         self._sent += size
-
-
-def _decoded(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
-
-
-def _names_user(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    return bool([name for name, _ in headers if name[:_PREFIX] == _IMPERSONATE])
-
-
-class KnownHeaders(NamedTuple):
-    """Headers of a component."""
-
-    by_name: Mapping[str, str]
-    impersonates: bool
-
-
-@lru_cache(maxsize=256)
-def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> KnownHeaders:
-    """Components send the same few again and again."""
-    return KnownHeaders(MappingProxyType(dict(_decoded(headers))), _names_user(headers))
 
 
 def _check_size(size: int) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from allot.apiserver import api_errors
 from allot.apiserver.http.flow_control import InFlightRequest
-from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, MAX_BODY, known_headers, type_header
+from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, MAX_BODY, type_header
+from allot.apiserver.http.request_headers import known_headers
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.apiserver.registry.uids import new_uid

@@ -237,6 +237,16 @@ class RequestConnection:
         cycle.on_response()
         return True
 
+    def send_chunk(self, chunk: bytes) -> bool:
+        """Write a chunk, if the answer consists of such; False if the cycle has to do it, or there is nothing to write."""
+        protocol, cycle = self._handle.protocol, self._cycle
+        if not chunk or protocol is None or protocol.flow.write_paused:
+            return False
+        if cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
+            return False
+        cycle.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        return True
+
     def abort(self, reason: str) -> None:
         if self._handle.protocol is not None:
             self._handle.protocol.abort(reason)

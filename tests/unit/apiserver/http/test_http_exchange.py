@@ -50,6 +50,9 @@ class Client:
     def answer(self, *_answer: object) -> bool:
         return False
 
+    def send_chunk(self, chunk: bytes) -> bool:
+        return False
+
     def abort(self, reason: str) -> None:
         self.aborted.append(reason)
 

@@ -122,6 +122,46 @@ def test_headers_that_would_begin_another_one_are_not_written(value: bytes) -> N
     assert b"warning" not in transport.written
 
 
+def test_chunks_are_written_when_the_answer_consists_of_chunks() -> None:
+    def answer(connection: RequestConnection, _: ServerProtocol) -> bool:
+        return connection.send_chunk(b"early")
+
+    assert asked(b"GET / HTTP/1.1\r\n\r\n", answer)[0] is False
+
+    def streamed(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        begin(protocol)
+        assert not connection.send_chunk(b"")
+        assert connection.send_chunk(b"x" * 17)
+        protocol.pause_writing()
+        assert not connection.send_chunk(b"later")
+        protocol.resume_writing()
+        protocol.cycle.disconnected = True
+        assert not connection.send_chunk(b"gone")
+        return True
+
+    _, transport = asked(b"GET / HTTP/1.1\r\n\r\n", streamed)
+    assert transport.written == (
+        b"HTTP/1.1 200 OK\r\ndate: now\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"11\r\nxxxxxxxxxxxxxxxxx\r\n"
+    )
+    _, transport = asked(b"HEAD / HTTP/1.1\r\n\r\n", answered_head)
+    assert transport.written.endswith(b"\r\n\r\n")
+
+
+def begin(protocol: ServerProtocol) -> None:
+    """Write the head of an answer without a length."""
+    start: Any = {"type": "http.response.start", "status": 200, "headers": []}
+    with pytest.raises(StopIteration):
+        protocol.cycle.send(start).send(None)
+
+
+def answered_head(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    begin(protocol)
+    assert not connection.send_chunk(b"a body")
+    protocol.cycle.disconnected = True
+    return True
+
+
 def test_a_client_that_takes_nothing_is_waited_for() -> None:
     def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
         protocol.pause_writing()

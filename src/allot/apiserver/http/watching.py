@@ -104,6 +104,8 @@ class Watcher:
         self._cache = cache
         self._selection = selection
         self._is_everything = selection.is_everything
+        self._is_whole = selection.is_everything and selection.prefix == cache.prefix
+        """Whether every change of the cache is selected."""
         self._renderer = renderer
         self._shows_stored = (
             type(renderer) is Renderer and renderer.version == cache.codec.storage_version
@@ -315,7 +317,10 @@ class Watcher:
     def _line(self, change: ObjectChange) -> bytes:
         """The event of a change; empty if it is not selected."""
         selection = self._selection
-        if self._is_everything:
+        type_: str | None
+        if self._is_whole:
+            type_ = change.type
+        elif self._is_everything:
             type_ = change.type if change.key.startswith(selection.prefix) else None
         else:
             type_ = seen_as(selection.matches, change)

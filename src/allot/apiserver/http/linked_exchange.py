@@ -85,13 +85,11 @@ class LinkedExchange:
         return body
 
     async def answer(self, response: Response) -> None:
-        self.code = response.code
+        if self.method != "HEAD":
+            rest = [] if response.more is None else [piece async for piece in response.more]
+            self.body = b"".join((response.body, *rest)) if rest else response.body
         self.response_headers = [type_header(response.content_type), *response.headers]
-        if self.method == "HEAD":
-            return
-        self.body = response.body
-        if response.more is not None:
-            self.body += b"".join([piece async for piece in response.more])
+        self.code = response.code
 
     async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         """What a watch begins with: `receive` ends it, as its client takes a whole answer."""

@@ -18,9 +18,11 @@ from allot.api.base import replace
 from allot.api.claims import ExactDeviceRequest, ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
+from allot.apiserver.http.app import App
+from allot.apiserver.http.exchange import Exchange
 from allot.apiserver.http.http_exchange import MAX_BODY
 from allot.apiserver.http.link_server import LinkServer
-from allot.client.asgi import USER
+from allot.apiserver.http.linked_exchange import LinkedExchange
 from allot.client.client import Client, without_retries
 from allot.client.component_users import SCHEDULER
 from allot.client.connection import connect
@@ -67,17 +69,24 @@ async def local_client(server: LocalServer) -> AsyncIterator[Client]:
     await client.close()
 
 
+class AsAdmin:
+    """No component may do all that is tried here."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def serve(self, exchange: Exchange) -> None:
+        assert isinstance(exchange, LinkedExchange)
+        exchange.component = None
+        exchange.headers = {**exchange.headers, "authorization": f"Bearer {TOKEN}"}
+        await self._app.serve(exchange)
+
+
 @contextlib.asynccontextmanager
 async def linked_client(server: LocalServer) -> AsyncIterator[Client]:
     ours, theirs = socket.socketpair()
 
-    async def as_admin(scope: Any, receive: Any, send: Any) -> None:
-        """No component may do all that is tried here."""
-        del scope["extensions"][USER]
-        scope["headers"] = [(b"authorization", f"Bearer {TOKEN}".encode()), *scope["headers"]]
-        await server.server.app(scope, receive, send)
-
-    other_end = LinkServer(as_admin, server.store)
+    other_end = LinkServer(AsAdmin(server.server.app), server.store)
     await other_end.start(theirs)
     link = await Link.over(ours)
     client = Client(LinkTransport(link, SCHEDULER))

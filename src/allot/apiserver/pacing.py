@@ -113,14 +113,12 @@ class LoopIterations:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.perf_counter
     ) -> None:
-        self._loop = ref(loop)
+        self.loop = ref(loop)
         self._clock = clock
         self._started: float | None = None
         """When the current iteration began, as far as it is known."""
-        self._waiting: dict[Priority, list[tuple[int, asyncio.Future[bool]]]] = {
-            priority: [] for priority in Priority
-        }
-        """Heaps: first come, first served."""
+        self._waiting: list[list[tuple[int, asyncio.Future[bool]]]] = [[] for _ in Priority]
+        """A heap for each priority: first come, first served."""
         self._tickets = count()
         self._is_planned = False
 
@@ -134,7 +132,7 @@ class LoopIterations:
         now = self._clock()
         if self._started is None:
             self._started = now
-            if (loop := self._loop()) is not None:
+            if (loop := self.loop()) is not None:
                 loop.call_soon(self._end_iteration)
             return False
         return now - self._started > STRETCH_SECONDS
@@ -159,7 +157,7 @@ class LoopIterations:
                 return
 
     def _plan(self) -> None:
-        if not self._is_planned and (loop := self._loop()) is not None:
+        if not self._is_planned and (loop := self.loop()) is not None:
             self._is_planned = True
             loop.call_soon(self._resume_some)
 
@@ -174,7 +172,7 @@ class LoopIterations:
                         resumed.set_result(turn == 0)
                 if not any(queues):
                     break
-        if any(self._waiting.values()):
+        if any(self._waiting):
             self._plan()
 
 
@@ -192,11 +190,18 @@ _known_iterations: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIterat
 )
 
 
+_last_used: LoopIterations | None = None
+
+
 def _iterations() -> LoopIterations:
-    loop = asyncio.get_running_loop()
+    global _last_used
+    loop, last = asyncio.get_running_loop(), _last_used
+    if last is not None and last.loop() is loop:  # a process has one loop, mostly
+        return last
     iterations = _known_iterations.get(loop)
     if iterations is None:
         iterations = _known_iterations[loop] = LoopIterations(loop)
+    _last_used = iterations
     return iterations
 
 

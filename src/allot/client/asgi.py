@@ -15,15 +15,6 @@ WHOLE_BODY: Final = "allot.body"
 USER: Final = "allot.user"
 """The ASGI extension with the user who asks, a `ComponentUser`: a component of the cluster, which needs no credentials."""
 
-PENDING_WRITES: Final = "allot.pending-writes"
-"""The ASGI extension of clients that may see writes before they are durable (decision 0015)."""
-
-WHOLE_ANSWER: Final = "allot.answer"
-"""The ASGI extension of clients that take a complete answer in one call: `(code, headers, body)`, see `CollectedAnswer.take`.
-
-Only headers that say something about the body are needed. Applications that do not know it send the answer as usual.
-"""
-
 Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
 Application = Callable[
@@ -94,12 +85,6 @@ class CollectedAnswer:
     @property
     def body(self) -> bytes:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-
-    def take(self, code: int, headers: Headers, body: bytes) -> None:
-        """The whole answer at once (`WHOLE_ANSWER`)."""
-        self.code = code
-        self.headers = headers
-        self._pieces.append(body)
 
     async def receive(self) -> Message:
         body, self._unread = self._unread, None

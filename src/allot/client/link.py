@@ -119,6 +119,7 @@ class FrameProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._loop = asyncio.get_running_loop()
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer
@@ -153,7 +154,7 @@ class FrameProtocol(asyncio.Protocol):
             return
         self._has_written = True
         self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
-        asyncio.get_running_loop().call_soon(self._flush)
+        self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._has_written = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from allot.storage.broadcast import Broadcast, Topic
 from allot.storage.interface import (
@@ -16,8 +16,6 @@ from allot.storage.interface import (
     Watch,
 )
 from allot.storage.transactions import Batch
-
-Awaited = TypeVar("Awaited")
 
 
 class BroadcastWatch(Watch):
@@ -45,22 +43,33 @@ class BroadcastWatch(Watch):
                 raise StopAsyncIteration
             if self._history:
                 return self._history.popleft()
-            if self._topic is None and not self._try_to_join():
+            topic = self._topic
+            if topic is None:
+                if self._try_to_join():
+                    continue
                 if self._broadcast.closed:
                     raise StopAsyncIteration
                 await self._read_history()
                 continue
-            assert self._topic is not None
-            index = self._place(self._topic)
-            batches = self._topic.batches
-            if index == len(batches):
-                if self._broadcast.closed:
-                    raise StopAsyncIteration
-                await self._wait(self._topic)
+            index = self._place(topic)
+            if index < len(topic.batches):
+                batch = topic.batches[index]
+                self._next += 1
+                if batch[0].revision > self._seen:
+                    return batch
                 continue
-            self._next += 1
-            if batches[index][0].revision > self._seen:
-                return batches[index]
+            if self._broadcast.closed:
+                raise StopAsyncIteration
+            waiter = self._waiter = asyncio.get_running_loop().create_future()
+            topic.waiting.add(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                topic.waiting.discard(waiter)
+                if not self._is_over:
+                    raise
+            finally:
+                self._waiter = None
 
     def pending(self) -> list[Sequence[Change]]:
         topic = self._topic
@@ -109,36 +118,27 @@ class BroadcastWatch(Watch):
             raise self._error
         return self._next - topic.first
 
-    async def _wait(self, topic: Topic) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        topic.waiting.add(waiter)
-        try:
-            await self._unless_closed(waiter)
-        finally:
-            topic.waiting.discard(waiter)
-
     async def _read_history(self) -> None:
         upto = self._broadcast.revision
-        reading = asyncio.ensure_future(
+        self._waiter = asyncio.ensure_future(
             self._broadcast.read_history(self._prefix, self._seen, upto)
         )
-        page = await self._unless_closed(reading)
-        if page is not None:
-            self._history.extend(page.batches)
-            self._seen = page.upto
-
-    async def _unless_closed(self, waiter: asyncio.Future[Awaited]) -> Awaited | None:
-        """Wait; None if the watch, or the store, was closed meanwhile."""
-        self._waiter = waiter
         try:
-            return await waiter
+            page = await self._waiter
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if (self._closed or self._broadcast.closed) and not (task and task.cancelling()):
-                return None
-            raise
+            if not self._is_over:
+                raise
+            return
         finally:
             self._waiter = None
+        self._history.extend(page.batches)
+        self._seen = page.upto
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether a wait was cancelled because the watch, or the store, was closed; not its task."""
+        task = asyncio.current_task()
+        return (self._closed or self._broadcast.closed) and not (task and task.cancelling())
 
     def _try_to_join(self) -> bool:
         if self._withdrawals != self._broadcast.withdrawals:

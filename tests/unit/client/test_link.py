@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
 from typing import Any
 
 import pytest
 
+from allot.apiserver.http.exchange import Exchange
 from allot.apiserver.http.link_server import LinkLostError, LinkServer
-from allot.client.asgi import USER
+from allot.apiserver.http.responses import Response, StreamResponse
+from allot.client.asgi import USER, WHOLE_BODY
 from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.link import (
@@ -43,33 +45,34 @@ class Application:
         self.left = asyncio.Event()
         self.hangs = asyncio.Event()
 
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[Message]],
-        send: Callable[[Message], Awaitable[None]],
-    ) -> None:
-        self.scopes.append(scope)
-        what, _, number = scope["path"].strip("/").partition("/")
-        if what == "broken":
-            raise ValueError("broken")
-        headers = [(b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+    async def serve(self, exchange: Exchange) -> None:
+        self.scopes.append(exchange.scope)
+        what, _, number = exchange.path.strip("/").partition("/")
         match what:
+            case "broken":
+                raise ValueError("broken")
             case "stream":
-                for _ in range(int(number)):
-                    await send({"type": "http.response.body", "body": b"x" * 1000})
-                    self.sent += 1
+                await exchange.stream(StreamResponse(self._pieces(int(number))), self._count)
+                return
             case "watch":
-                await send({"type": "http.response.body", "body": b"first"})
-                await receive()
-                self.left.set()
+                await exchange.stream(StreamResponse(self._until_left(exchange)), self._count)
+                return
             case "hang":
                 await self.hangs.wait()
-            case _:
-                body = (await receive()).get("body", b"")
-                await send({"type": "http.response.body", "body": b"<" + body})
-                await send({"type": "http.response.body", "body": b">"})
+        body = exchange.scope["extensions"][WHOLE_BODY]
+        await exchange.answer(Response(200, b"<" + body + b">", "text/plain"))
+
+    async def _pieces(self, count: int) -> AsyncIterator[bytes]:
+        for _ in range(count):
+            yield b"x" * 1000
+
+    async def _until_left(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        yield b"first"
+        await exchange.receive()
+        self.left.set()
+
+    def _count(self, size: int) -> None:
+        self.sent += size
 
 
 @contextlib.asynccontextmanager
@@ -169,7 +172,7 @@ def test_a_slow_reader_holds_up_only_its_stream() -> None:
         async with transport.stream("/stream/100000") as stream:
             answers = [await transport.request("POST", "/", body=b"a") for _ in range(50)]
             assert len(answers) == 50
-            assert app.sent * 1000 <= WINDOW + 1000
+            assert app.sent <= WINDOW + 1000
 
             received = 0
             async for chunk in stream.chunks:

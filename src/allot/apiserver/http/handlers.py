@@ -29,6 +29,7 @@ from allot.apiserver.http.negotiation import (
     Transform,
     negotiate,
 )
+from allot.apiserver.http.operations import Operation
 from allot.apiserver.http.pod_logs import PodLogs
 from allot.apiserver.http.protobuf_rendering import (
     ProtobufRenderer,
@@ -37,7 +38,6 @@ from allot.apiserver.http.protobuf_rendering import (
 )
 from allot.apiserver.http.rendering import (
     Renderer,
-    plain_renderer,
     renderer_for,
     table_of_document,
 )
@@ -54,7 +54,6 @@ from allot.apiserver.http.subresources import Subresources
 from allot.apiserver.http.watching import Watcher, watch_options
 from allot.apiserver.http.writing import WriteHandlers
 from allot.apiserver.kinds.definition import SCALE
-from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.kinds.scale import SCALE_TABLE
 from allot.apiserver.pacing import LARGE, SLOW, Workers
 from allot.apiserver.registry.conversion import Converter
@@ -108,17 +107,21 @@ class Handlers:
             objects = min(objects, int(limit) or objects)
         return seats_for(objects)
 
-    async def handle(
-        self, request: ApiRequest, target: Target, verb: str, *, warned: bool = False
-    ) -> Response:
+    def handle(
+        self, request: ApiRequest, target: Target, operation: Operation
+    ) -> Awaitable[Response]:
         """The answer to anything but a watch and a log."""
-        deprecation = _deprecation(target)
-        if deprecation and not warned:
-            return await _with_warning(deprecation, self.handle(request, target, verb, warned=True))
+        answering = self._answer(request, target, operation)
+        return _with_warning(operation.warning, answering) if operation.warning else answering
+
+    async def _answer(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
+        verb = operation.verb
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
         accepted = self._negotiate(request, target, transforms)
-        renderer = self._renderer(request, target, accepted)
+        renderer = operation.renderer
+        if accepted is not PLAIN_JSON:
+            renderer = self._renderer(request, target, accepted, operation)
         answer = _Responder(request, accepted, renderer, self._workers)
         part = target.subresource
         if part is not None and part.kind is not None:
@@ -185,19 +188,21 @@ class Handlers:
         )
         return replace(json_response(201, answered), headers=warning_headers(warnings))
 
-    async def watch(self, request: ApiRequest, target: Target) -> tuple[Watcher, StreamResponse]:
+    async def watch(
+        self, request: ApiRequest, target: Target, operation: Operation
+    ) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
         accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
         selection = await read_selection(request, target, self._workers)
         options = watch_options(request)
-        renderer = self._renderer(request, target, accepted)
+        renderer = self._renderer(request, target, accepted, operation)
         cache = self._caches.of(target.resource)
         watcher = Watcher(
             self._store, cache, selection, renderer, options, self._converter, self._workers
         )
         await watcher.prepare(self._reader)
         streamed = STREAMED["protobuf"] if accepted.format == "protobuf" else JSON
-        warning = _deprecation(target)
+        warning = operation.warning
         headers = warning_headers([warning]) if warning else ()
         return watcher, StreamResponse(watcher.stream(), streamed, headers)
 
@@ -218,14 +223,14 @@ class Handlers:
         except BodyError as error:
             raise error.api_error() from None
 
-    def _renderer(self, request: ApiRequest, target: Target, accepted: Accepted) -> Renderer:
+    def _renderer(
+        self, request: ApiRequest, target: Target, accepted: Accepted, operation: Operation
+    ) -> Renderer:
+        if accepted.format != "protobuf" and not accepted.transform:
+            return operation.renderer
         codec = codec_for(target.resource)
         if accepted.format == "protobuf":
             return protobuf_renderer(accepted, codec, target.version)
-        if not accepted.transform:
-            if target.resource.custom is not None:
-                return Renderer(codec, target.version)
-            return plain_renderer(codec, target.version)
         part = target.subresource.name if target.subresource is not None else ""
         return renderer_for(request, accepted, codec, target.version, self._clock, part)
 
@@ -279,14 +284,6 @@ class _Responder(msgspec.Struct, frozen=True):
             return response
         size = len(response.body) * (SLOW if format_ == "yaml" else 1)
         return await self.workers.run(size, lambda: in_format(response, format_, pretty=pretty))
-
-
-def _deprecation(target: Target) -> str:
-    """The warning about the version that the request uses; empty if it is not deprecated."""
-    resource = target.resource
-    if resource.custom is not None:
-        return resource.custom.deprecation
-    return deprecation_warning(resource.gvk(target.version))
 
 
 async def _with_warning(warning: str, answering: Awaitable[Response]) -> Response:

@@ -7,21 +7,15 @@ that transfers nothing is disconnected after the grace period, a slow one not mu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
+from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.request_headers import decoded, known_headers, names_user
+from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
     NOT_CACHED,
@@ -31,7 +25,7 @@ from allot.apiserver.http.responses import (
     compressed,
 )
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import PENDING_WRITES, USER, WHOLE_ANSWER, WHOLE_BODY
+from allot.client.asgi import USER, WHOLE_BODY
 from allot.client.component_users import ComponentUser
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -47,13 +41,12 @@ TLS: Final = "allot.tls"
 CONNECTION: Final = "allot.connection"
 """ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
 
-_NOTHING: Final[MutableMapping[str, Any]] = {}
+CLOSE: Final = (b"connection", b"close")
+"""The header of an answer after which the connection ends."""
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
+_NOTHING: Final[Scope] = {}
+
 Headers = list[tuple[bytes, bytes]]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 
 class TransferRate(NamedTuple):
@@ -85,15 +78,14 @@ class Connection(Protocol):
     def has_whole_body(self) -> bool:
         """Whether all of the request has arrived, so that nothing has to be waited for."""
 
-    def join_next_writes(self) -> None:
-        """Send what is written next with what is written after it: the head and the body of an answer are one packet."""
+    def answer(self, code: int, headers: Headers, body: bytes) -> bool:
+        """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent."""
+
+    def send_chunk(self, chunk: bytes) -> bool:
+        """Send a part of an answer that has begun, if nothing has to be waited for; whether it was sent."""
 
     def abort(self, reason: str) -> None:
         """End it at once, whatever is still to be sent."""
-
-
-class ClientGoneError(Exception):
-    """The client disconnected, or was disconnected, before the response was sent."""
 
 
 class HttpExchange:
@@ -103,7 +95,6 @@ class HttpExchange:
     component: ComponentUser | None = None
     sees_pending_writes = False
     _connection: Connection | None = None
-    _take: Callable[[int, Headers, bytes], None] | None = None
     _audit_id = ""
     _announced = 0
     _is_chunked = False
@@ -114,6 +105,7 @@ class HttpExchange:
         self, scope: Scope, receive: Receive, send: Send, transfer_limits: TransferLimits
     ) -> None:
         self.scope = scope
+        self.method: str = scope["method"]
         self.receive = receive
         self._send = send
         self._transfer_limits = transfer_limits
@@ -123,24 +115,28 @@ class HttpExchange:
         """Whether the client is in this process, so that nothing needs to be waited for."""
         if self.is_in_process:
             self.component = extensions.get(USER)
-            self.sees_pending_writes = PENDING_WRITES in extensions
-            self._take = extensions.get(WHOLE_ANSWER)
         else:
             self.certificate = extensions.get(TLS)
             self._connection = extensions.get(CONNECTION)
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
 
-    def name_request(self, given: str | None) -> None:
-        """Set the audit id, which a client may bring."""
-        if given and len(given) <= MAX_AUDIT_ID:
-            self._audit_id = given
+    @property
+    def path(self) -> str:
+        path: bytes = self.scope["raw_path"]
+        return path.decode("latin-1")
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        query: bytes = self.scope["query_string"]
+        return parse_query(query) if query else {}
 
     @property
     def audit_id(self) -> str:
-        """Names the request in its answer and in the audit log."""
         if not self._audit_id:
-            self._audit_id = new_uid()
+            given = self.header(b"audit-id")
+            is_used = 0 < len(given) <= MAX_AUDIT_ID
+            self._audit_id = given.decode("latin-1") if is_used else new_uid()
         return self._audit_id
 
     def header(self, name: bytes) -> bytes:
@@ -151,15 +147,16 @@ class HttpExchange:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """All headers as text. Of a repeated one the first counts."""
         headers = self.scope["headers"]
-        # Components send the same few again and again.
-        return _known_headers(tuple(headers)) if self.is_in_process else _decoded(headers)
+        return known_headers(tuple(headers)).by_name if self.is_in_process else decoded(headers)
+
+    @property
+    def impersonates(self) -> bool:
+        return names_user(self.scope["headers"])
 
     # --- what comes in ---
 
     async def read(self, in_flight: InFlightRequest) -> bytes:
-        """The whole body; 413 if it is too large, 429 if there is no memory for it now."""
         if self._whole is not None:
             _check_size(len(self._whole))
             return self._whole
@@ -202,7 +199,6 @@ class HttpExchange:
     # --- what goes out ---
 
     async def answer(self, response: Response) -> None:
-        """Send it; raises `ClientGoneError` when the client was too slow and is cut off."""
         length = len(response.body)
         if self.is_in_process and response.more is None and length < GZIP_FROM:
             await self._answer_in_process(response, length)
@@ -217,22 +213,19 @@ class HttpExchange:
             *response.headers,
         ]
         if not self.is_in_process and self._leaves_body_unread:
-            headers.append((b"connection", b"close"))
+            headers.append(CLOSE)
         if response.more is not None:
             await self._answer_in_pieces(response, response.more, headers, wants_gzip)
             return
         headers.append((b"content-length", str(len(response.body)).encode()))
-        body = b"" if self.scope["method"] == "HEAD" else response.body
+        body = b"" if self.method == "HEAD" else response.body
         if self.is_in_process:
             await self._send(_start(response.code, headers))
             await self._send(_body(body, more=False))
             return
         connection = self._connection
         is_small = 0 < len(body) <= PIECE
-        if is_small and connection is not None and not connection.is_write_paused:
-            connection.join_next_writes()
-            await self._send(_start(response.code, headers))
-            await self._send(_body(body, more=False))
+        if is_small and connection is not None and connection.answer(response.code, headers, body):
             return
         progress = self._progress()
         await progress.send(_start(response.code, headers))
@@ -243,18 +236,14 @@ class HttpExchange:
 
     async def _answer_in_process(self, response: Response, length: int) -> None:
         """A small answer to a client that takes it at once."""
-        if self._take is not None and self.scope["method"] != "HEAD":
-            headers = [_content_type(response.content_type), *response.headers]
-            self._take(response.code, headers, response.body)
-            return
         headers = [
             (b"audit-id", self.audit_id.encode("latin-1")),
             (b"cache-control", response.cache_control),
-            _content_type(response.content_type),
+            type_header(response.content_type),
             *response.headers,
             (b"content-length", b"%d" % length),
         ]
-        body = b"" if self.scope["method"] == "HEAD" else response.body
+        body = b"" if self.method == "HEAD" else response.body
         start = {"type": "http.response.start", "status": response.code, "headers": headers}
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
@@ -268,7 +257,7 @@ class HttpExchange:
             headers.append((b"content-encoding", b"gzip"))
         progress = self._progress()
         await progress.send(_start(response.code, headers))
-        if self.scope["method"] == "HEAD":
+        if self.method == "HEAD":
             await progress.send(_body(b"", more=False))
             return
         async for chunk in _chained(response.body, more):
@@ -277,15 +266,15 @@ class HttpExchange:
                 await progress.send(_body(piece, more=True), len(piece))
         await progress.send(_body(b"" if gzip is None else gzip.end(), more=False))
 
-    async def stream(self, response: StreamResponse, count: Callable[[float], None]) -> None:
-        """Send an answer that goes on; raises `ClientGoneError` when the client takes nothing."""
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         seconds = self._transfer_limits.watch_seconds
         headers = [*_common_headers(response.content_type, self.audit_id), *response.headers]
         await self._within(seconds, _start(200, headers))
+        connection = self._connection
         async for chunk in response.chunks:
             if self.is_in_process:
                 await self._send(_body(chunk, more=True))
-            else:
+            elif connection is None or len(chunk) > PIECE or not connection.send_chunk(chunk):
                 for piece in _pieces(chunk):
                     await self._within(seconds, _body(piece, more=True))
             count(len(chunk))
@@ -345,15 +334,6 @@ class _Progress:
         self._sent += size
 
 
-def _decoded(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
-
-
-@lru_cache(maxsize=256)
-def _known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
-    return MappingProxyType(dict(_decoded(headers)))
-
-
 def _check_size(size: int) -> None:
     if size > MAX_BODY:
         raise api_errors.body_too_large(MAX_BODY)
@@ -393,9 +373,9 @@ def _accepts_gzip(header: bytes) -> bool:
 
 def _common_headers(content_type: str, audit_id: str, cache_control: bytes = NOT_CACHED) -> Headers:
     named = (b"audit-id", audit_id.encode("latin-1"))
-    return [named, (b"cache-control", cache_control), _content_type(content_type)]
+    return [named, (b"cache-control", cache_control), type_header(content_type)]
 
 
 @lru_cache(maxsize=256)
-def _content_type(content_type: str) -> tuple[bytes, bytes]:
+def type_header(content_type: str) -> tuple[bytes, bytes]:
     return b"content-type", content_type.encode()

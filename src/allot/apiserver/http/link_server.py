@@ -10,30 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from allot.apiserver.http.exchange import Exchange
+from allot.apiserver.http.linked_exchange import LinkedExchange, LinkedStream
 from allot.apiserver.pacing import Priority, begin_work
-from allot.client.asgi import (
-    DISCONNECT,
-    PENDING_WRITES,
-    WHOLE_ANSWER,
-    Application,
-    CollectedAnswer,
-    Headers,
-    Message,
-    http_scope,
-)
-from allot.client.component_users import DRIVERS, NODES, component_user
+from allot.client.asgi import Headers
+from allot.client.component_users import DRIVERS, NODES, ComponentUser, component_user
 from allot.client.link import (
-    WINDOW,
     AnyFrame,
     CancelFrame,
-    ChunkFrame,
     EndFrame,
     FrameProtocol,
-    HeadFrame,
     RequestFrame,
     ResponseFrame,
     SequenceFrame,
@@ -53,17 +42,23 @@ class LinkLostError(Exception):
     """The components at the other end are gone. They are being started again."""
 
 
+class LinkedApplication(Protocol):
+    """What answers the requests."""
+
+    async def serve(self, exchange: Exchange) -> None: ...
+
+
 class LinkServer:
     """Answers what comes over one link, as requests of the components that they name."""
 
-    def __init__(self, app: Application, store: Store) -> None:
+    def __init__(self, app: LinkedApplication, store: Store) -> None:
         self._app = app
         self._store = store
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[list[RequestFrame]]] = []
         """What tasks without a request wait for."""
-        self._streams: dict[int, _Outgoing] = {}
+        self._streams: dict[int, LinkedStream] = {}
         self._ids = count(1)
         self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
         self._is_lost = False
@@ -104,8 +99,7 @@ class LinkServer:
             case SequenceFrame():
                 self._hand_out(frame.requests)
             case RequestFrame():
-                stream = self._streams[frame.id] = _Outgoing(frame.id, self._protocol.send)
-                self._spawn(self._serve(frame, stream))
+                self._open(frame)
             case CancelFrame() if frame.id in self._streams:
                 self._streams[frame.id].leave()
             case TakenFrame() if frame.id in self._streams:
@@ -171,22 +165,29 @@ class LinkServer:
 
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
-        answer = CollectedAnswer(frame.body)
+        user, early = _asker(frame)
+        exchange = LinkedExchange(frame, user, sees_pending_writes=early)
         await begin_work(Priority.LINKED)  # hundreds may come at once
         try:
-            scope = self._scope(frame)
-            scope["extensions"][WHOLE_ANSWER] = answer.take
-            await self._app(scope, answer.receive, answer.send)
+            await self._app.serve(exchange)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
-        code = answer.code or 500
-        self._protocol.send(ResponseFrame(frame.id, code, answer.headers, answer.body))
+        code = exchange.code or 500
+        answer = ResponseFrame(frame.id, code, exchange.response_headers, exchange.body)
+        self._protocol.send(answer)
         return code
 
-    async def _serve(self, frame: RequestFrame, stream: _Outgoing) -> None:
+    def _open(self, frame: RequestFrame) -> None:
+        user, early = _asker(frame)
+        send = self._protocol.send
+        stream = LinkedStream(frame, user, sees_pending_writes=early, send=send)
+        self._streams[frame.id] = stream
+        self._spawn(self._serve(frame, stream))
+
+    async def _serve(self, frame: RequestFrame, stream: LinkedStream) -> None:
         failure = ""
         try:
-            await self._app(self._scope(frame), stream.receive, stream.send)
+            await self._app.serve(stream)
         except Exception as error:
             log.exception("watch of %s failed", frame.path)
             failure = f"the stream broke: {error}"
@@ -194,52 +195,11 @@ class LinkServer:
             del self._streams[frame.id]
         self._protocol.send(EndFrame(frame.id, failure))
 
-    def _scope(self, frame: RequestFrame) -> dict[str, Any]:
-        # Who is no component of a cluster needs credentials, which do not come over a link.
-        user = component_user(frame.user)
-        query = frame.query.encode()
-        scope = http_scope(frame.method, frame.path, query, frame.headers, frame.body, user)
-        if user is not None and user not in (NODES, DRIVERS):
-            scope["extensions"][PENDING_WRITES] = True
-        return scope
 
+def _asker(frame: RequestFrame) -> tuple[ComponentUser | None, bool]:
+    """The component that asks, and whether it may see writes before they are durable.
 
-class _Outgoing:
-    """A stream, as the application writes it."""
-
-    def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
-        self._number = number
-        self._send = send
-        self._ahead = 0
-        self._room = asyncio.Event()
-        self._room.set()
-        self._left = asyncio.Event()
-
-    def taken(self, size: int) -> None:
-        self._ahead -= size
-        if self._ahead < WINDOW:
-            self._room.set()
-
-    def leave(self) -> None:
-        self._left.set()
-        self._room.set()
-
-    async def receive(self) -> Message:
-        await self._left.wait()
-        return DISCONNECT
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._send(HeadFrame(self._number, message["status"], message["headers"]))
-            return
-        body = message.get("body", b"")
-        if not body:
-            return
-        if not self._room.is_set():
-            await self._room.wait()
-        if self._left.is_set():
-            return
-        self._ahead += len(body)
-        if self._ahead >= WINDOW:
-            self._room.clear()
-        self._send(ChunkFrame(self._number, body))
+    Who is no component of a cluster needs credentials, which do not come over a link.
+    """
+    user = component_user(frame.user)
+    return user, user is not None and user not in (NODES, DRIVERS)

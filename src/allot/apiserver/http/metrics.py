@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import accumulate
+from time import time
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -36,7 +38,7 @@ class _Series:
     __slots__ = ("codes", "in_bucket", "seconds")
 
     def __init__(self) -> None:
-        self.codes: dict[int, int] = {}
+        self.codes: defaultdict[int, int] = defaultdict(int)
         self.in_bucket = [0] * (len(BUCKETS) + 1)
         self.seconds = 0.0
 
@@ -52,15 +54,14 @@ class RequestCollector(Collector):
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered after so many seconds."""
-        series = self._series.get(labels) or self._of(labels)
-        series.codes[code] = series.codes.get(code, 0) + 1
+        series = self._series[labels] if labels in self._series else self._of(labels)
+        series.codes[code] += 1
         series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
     def count_watch(self, labels: Labels) -> None:
         """A watch that has begun; how long it takes says nothing."""
-        codes = self._of(labels).codes
-        codes[200] = codes.get(200, 0) + 1
+        self._of(labels).codes[200] += 1
 
     def _of(self, labels: Labels) -> _Series:
         series = self._series.get(labels)
@@ -92,6 +93,40 @@ class RequestCollector(Collector):
             "How long requests took; watches are not among them.",
             labels=_LABELS,
         )
+
+
+class SentBytes:
+    """What the watches of one resource have sent."""
+
+    __slots__ = ("created", "size")
+
+    def __init__(self) -> None:
+        self.created = time()
+        self.size = 0
+
+    def add(self, size: int) -> None:
+        self.size += size
+
+
+class SentBytesCollector(Collector):
+    """Counts what watches send, on the event loop only: every event pays for it."""
+
+    def __init__(self) -> None:
+        self._sent: dict[tuple[str, str, str], SentBytes] = {}
+
+    def of(self, labels: Labels) -> SentBytes:
+        key = (labels.group, labels.version, labels.resource)
+        return self._sent.setdefault(key, SentBytes())
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "apiserver_watch_bytes",
+            "Bytes of events sent to watchers.",
+            labels=("group", "version", "resource"),
+        )
+        for labels, sent in list(self._sent.items()):
+            family.add_metric(labels, sent.size, created=sent.created)
+        return (family,)
 
 
 class Metrics:
@@ -146,9 +181,5 @@ class Metrics:
             _LABELS,
             registry=self.registry,
         )
-        self.watch_bytes = Counter(
-            "apiserver_watch_bytes",
-            "Bytes of events sent to watchers.",
-            ("group", "version", "resource"),
-            registry=self.registry,
-        )
+        self.watch_bytes = SentBytesCollector()
+        self.registry.register(self.watch_bytes)

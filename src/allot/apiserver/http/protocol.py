@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from allot.apiserver.auth.authentication import PeerCertificate
 from allot.apiserver.http.connections import Connections, Slot
-from allot.apiserver.http.http_exchange import CONNECTION, TLS
+from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, TLS, Headers
 from allot.apiserver.log_aggregation import RateFilter
 
 MAX_HEAD: Final = 256 * 1024
@@ -30,6 +34,7 @@ LINGER_BYTES: Final = 8 * 1024 * 1024
 MAX_DRAINING: Final = 16
 """Connections whose unread bodies are taken and dropped at once. Others are ended without that."""
 
+_control_characters: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 _log: Final = logging.getLogger("allot.apiserver.http")
 _log.addFilter(RateFilter())
 
@@ -45,7 +50,7 @@ class ServerProtocol(HttpToolsProtocol):
         self._certificate: PeerCertificate | None = None
         self._head_size: int | None = None
         """Bytes of a head that goes on; None while none is being read."""
-        self._handle = ConnectionHandle(self)
+        self._handle = _Handle(self)
         self._lingers_until: float | None = None
         self._is_draining = False
         self._dropped = 0
@@ -67,7 +72,6 @@ class ServerProtocol(HttpToolsProtocol):
             self._is_draining = False
             self._registry.draining -= 1
         # Buffers of TLS are large, and garbage is collected seldom: nothing may refer back to us.
-        self._unset_keepalive_if_required()
         self.pipeline.clear()
         self._slot.abort = _nothing
         self._handle.protocol = None
@@ -139,15 +143,15 @@ class ServerProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._head_size = 0
         super().on_message_begin()
-        extensions: dict[str, Any] = {CONNECTION: self._handle}
-        if self._certificate is not None:
-            extensions[TLS] = self._certificate
-        self.scope["extensions"] = extensions
+        self.scope["extensions"] = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self.headers) >= MAX_HEADERS:
             raise ValueError("too many headers")
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
@@ -155,43 +159,97 @@ class ServerProtocol(HttpToolsProtocol):
         self._head_size = None
         self._registry.busy(self._slot)
         super().on_headers_complete()
+        if self.cycle is not None:
+            extensions: dict[str, Any] = {CONNECTION: RequestConnection(self._handle, self.cycle)}
+            if self._certificate is not None:
+                extensions[TLS] = self._certificate
+            self.scope["extensions"] = extensions
 
     # --- what goes out ---
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.transport.is_closing() or not self.cycle.response_complete:
+        """Begin with the next request, if it is here. `Connections` ends those that stay idle, which need no timer."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
             return
         self._registry.idle(self._slot)
         if self._head_size is not None:
             self._registry.reading_head(self._slot)
 
 
-class ConnectionHandle:
-    """The connection as exchanges know it. It does not keep one alive that has ended."""
+class _Handle:
+    """Refers to a connection as long as it lasts. It does not keep one alive that has ended."""
 
     __slots__ = ("protocol",)
 
     def __init__(self, protocol: ServerProtocol) -> None:
         self.protocol: ServerProtocol | None = protocol
 
+
+class RequestConnection:
+    """The connection as the exchange of one of its requests knows it."""
+
+    __slots__ = ("_cycle", "_handle")
+
+    def __init__(self, handle: _Handle, cycle: RequestResponseCycle) -> None:
+        self._handle = handle
+        self._cycle = cycle
+
     @property
     def is_write_paused(self) -> bool:
-        return self.protocol is not None and self.protocol.flow.write_paused
+        protocol = self._handle.protocol
+        return protocol is not None and protocol.flow.write_paused
 
     @property
     def has_whole_body(self) -> bool:
-        # Of the request that was read last: those before it have arrived.
-        protocol = self.protocol
-        return protocol is not None and protocol.cycle is not None and not protocol.cycle.more_body
+        return self._handle.protocol is not None and not self._cycle.more_body
 
-    def join_next_writes(self) -> None:
-        if self.protocol is not None and isinstance(self.protocol.transport, _Transport):
-            self.protocol.transport.join_next_writes()
+    def answer(self, code: int, headers: Headers, body: bytes) -> bool:
+        """Write a whole answer, which the cycle would do in many steps; False if the cycle has to do it.
+
+        The cycle refuses invalid headers.
+        """
+        protocol, cycle = self._handle.protocol, self._cycle
+        if protocol is None or protocol.flow.write_paused:
+            return False
+        if cycle.disconnected or cycle.response_started:
+            return False
+        if _control_characters(b"".join([value for _, value in headers])):
+            return False
+        if CLOSE in headers:
+            cycle.keep_alive = False
+        elif not cycle.keep_alive:
+            headers = [*headers, CLOSE]
+        parts = [STATUS_LINE[code]]
+        for name, value in (*cycle.default_headers, *headers):
+            parts += (name, b": ", value, b"\r\n")
+        parts += (b"\r\n", body)
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.transport.write(b"".join(parts))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+        return True
+
+    def send_chunk(self, chunk: bytes) -> bool:
+        """Write a chunk, if the answer consists of such; False if the cycle has to do it, or there is nothing to write."""
+        protocol, cycle = self._handle.protocol, self._cycle
+        if not chunk or protocol is None or protocol.flow.write_paused:
+            return False
+        if cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
+            return False
+        cycle.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        return True
 
     def abort(self, reason: str) -> None:
-        if self.protocol is not None:
-            self.protocol.abort(reason)
+        if self._handle.protocol is not None:
+            self._handle.protocol.abort(reason)
 
 
 class _Transport:
@@ -206,18 +264,6 @@ class _Transport:
         self.resume_reading: Callable[[], None] = transport.resume_reading
         self.get_extra_info: Callable[..., Any] = transport.get_extra_info
         self.get_write_buffer_size: Callable[[], int] = transport.get_write_buffer_size
-
-    def join_next_writes(self) -> None:
-        """Keep what is written next, and write it with what comes after it."""
-        self.write = self._keep
-
-    def _keep(self, first: bytes) -> None:
-        self.write = partial(self._write_both, first)
-
-    def _write_both(self, first: bytes, second: bytes) -> None:
-        if self._transport is not None:
-            self.write = self._transport.write
-            self.write(first + second)
 
     def detach(self) -> None:
         """The connection has ended."""

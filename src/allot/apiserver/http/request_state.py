@@ -12,11 +12,12 @@ from allot.apiserver.http.routes import Target
 class RequestState:
     """The state of a request while it is served, and the resources it holds."""
 
-    __slots__ = ("audited", "durability", "in_flight", "labels", "target")
+    __slots__ = ("audited", "durability", "in_flight", "labels", "long_running", "target")
 
     def __init__(self, audited: Audited | None) -> None:
         self.audited = audited
-        self.in_flight: InFlightRequest | LongRunningRequest | None = None
+        self.in_flight: InFlightRequest | None = None
+        self.long_running: LongRunningRequest | None = None
         self.labels: Labels | None = None
         self.target: Target | None = None
         self.durability: Durability | None = None
@@ -24,12 +25,12 @@ class RequestState:
 
     def pause(self) -> None:
         """Free the seats while it waits for others."""
-        if isinstance(self.in_flight, InFlightRequest):
+        if self.in_flight is not None:
             self.in_flight.pause()
 
     async def resume(self) -> None:
         """Wait for seats again; raises 429."""
-        if isinstance(self.in_flight, InFlightRequest):
+        if self.in_flight is not None:
             await self.in_flight.resume()
 
     def annotate(self, key: str, value: str) -> None:
@@ -38,7 +39,10 @@ class RequestState:
             self.audited.annotations = {key: value, **self.audited.annotations}
 
     def end(self) -> None:
-        """Free the seats. It may be called again."""
-        in_flight, self.in_flight = self.in_flight, None
-        if in_flight is not None:
-            in_flight.end()
+        """Free what it holds. It may be called again."""
+        if self.in_flight is not None:
+            self.in_flight.end()
+            self.in_flight = None
+        if self.long_running is not None:
+            self.long_running.end()
+            self.long_running = None

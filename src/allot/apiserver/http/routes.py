@@ -58,15 +58,16 @@ class Router:
     def __init__(self, served: ServedResources) -> None:
         self._served = served
         self._collections: dict[str, Target] = {}
-        served.listen(self._collections.clear)
+        self._named: dict[str, Target] = {}
+        """Those of them with objects that paths can name."""
+        served.listen(self._forget)
 
     def find(self, path: str) -> Target | None:
         """The target of an API path; None if nothing is served there."""
-        collection = self._collections.get(path)
-        if collection is not None:
-            return collection
+        if path in self._collections:
+            return self._collections[path]
         place, _, name = path.rpartition("/")
-        target = self._find_object(place, name) or self._find_part(place, name)
+        target = self._find_object(place, name)
         if target is not None:
             return target
         target = find_target(path, self._served)
@@ -78,27 +79,33 @@ class Router:
         return target
 
     def _find_object(self, place: str, name: str) -> Target | None:
-        """An object in a collection that is remembered."""
-        collection = self._collections.get(place)
-        if collection is not None and name and "%" not in name:
-            resource = collection.resource
-            if resource.has_names and (collection.namespace or not resource.namespaced):
-                return replace(collection, name=name)
-        return None
-
-    def _find_part(self, place: str, name: str) -> Target | None:
-        """A subresource of such an object."""
+        """An object in a collection that is remembered, or a subresource of one."""
+        if not name or "%" in name:
+            return None
+        if place in self._named:
+            found = self._named[place]
+            return Target(found.resource, found.version, found.namespace, name)
         collection, _, owner = place.rpartition("/")
-        target = self._find_object(collection, owner)
-        part = None if target is None else target.resource.subresource(name)
-        return None if target is None or part is None else replace(target, subresource=part)
+        if collection in self._named and owner and "%" not in owner:
+            found = self._named[collection]
+            part = found.resource.subresource(name)
+            if part is not None:
+                return Target(found.resource, found.version, found.namespace, owner, part)
+        return None
 
     def _remember(self, path: str, target: Target) -> None:
         if len(path) > MAX_REMEMBERED_PATH or path.endswith("/"):
             return
         if len(self._collections) >= MAX_REMEMBERED_PATHS:  # they name namespaces, existing or not
-            self._collections.clear()
-        self._collections[path] = replace(target, name="")
+            self._forget()
+        collection = self._collections[path] = replace(target, name="")
+        resource = target.resource
+        if resource.has_names and (target.namespace or not resource.namespaced):
+            self._named[path] = collection
+
+    def _forget(self) -> None:
+        self._collections.clear()
+        self._named.clear()
 
 
 def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:

@@ -93,7 +93,6 @@ class Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=int(limits.idle_seconds) + 1,
             ssl_certfile=credentials.cert_file,
             ssl_keyfile=credentials.key_file,
             ssl_ca_certs=str(credentials.ca_file),

@@ -104,6 +104,8 @@ class Watcher:
         self._cache = cache
         self._selection = selection
         self._is_everything = selection.is_everything
+        self._is_whole = selection.is_everything and selection.prefix == cache.prefix
+        """Whether every change of the cache is selected."""
         self._renderer = renderer
         self._shows_stored = (
             type(renderer) is Renderer and renderer.version == cache.codec.storage_version
@@ -111,7 +113,9 @@ class Watcher:
         """Whether objects are sent as they are stored, so that only selectors look into them."""
         self._options = options
         self._converter = converter if is_converted(selection.resource) else None
-        self._wake = asyncio.Event()
+        self._has_news = False
+        """Whether there is something to look at since the changes were read."""
+        self._waiting: asyncio.Future[None] | None = None
         self._is_due = False
         """Whether it is time for a bookmark, or for the end."""
         self.is_paced = False
@@ -124,7 +128,7 @@ class Watcher:
     def stop(self) -> None:
         """End the stream at the next opportunity: the client is gone, or the server is going."""
         self._stopped = True
-        self._wake.set()
+        self._wake()
         if self._converting is not None:
             self._converting.cancel()
 
@@ -141,25 +145,62 @@ class Watcher:
         loop = asyncio.get_running_loop()
         self._now = loop.time
         self._deadline = self._now() + self._options.timeout_seconds
-        self._cache.listen(self._wake.set)
+        self._cache.listen(self._wake)
+        alarm: asyncio.TimerHandle | None = None
         try:
             yield b""  # the client learns at once that the watch has begun
-            if self._options.starts_with_objects:
-                # Nothing is awaited between taking the objects and noting the revision they show.
-                objects = self._cache.select(self._selection.prefix)
-                self._seen = self._cache.shown_revision
-                async for chunk in self._initial(objects):
-                    yield chunk
-            if self._seen < self._cache.window_start:
-                async for chunk in self._history():
-                    yield chunk
-            self._position = self._cache.position_after(self._seen)
-            async for chunk in self._follow():
+            async for chunk in self._until_now():
                 yield chunk
+            alarm = self._set_alarm(loop)
+            while not (self._stopped or (self._is_due and self._now() >= self._deadline)):
+                self._has_news = False
+                changes = self._next_changes()
+                if changes:
+                    if self._converter is not None:
+                        changes = await self._shown(changes)
+                    if self.is_paced:
+                        await begin_work(Priority.PAUSED)  # a change wakes all watches
+                    if len(changes) == 1 and self._work_on_change(changes[0]) <= LARGE:  # mostly
+                        if line := self._line(changes[0]):
+                            yield line
+                    else:
+                        async for chunk in self._chunks(changes, self._line, self._work_on_change):
+                            yield chunk
+                    if self._has_news or self._is_due or self._cache.is_closed:
+                        continue
+                elif self._cache.is_closed:
+                    return
+                if not (self._is_due or self._has_news):
+                    self._waiting = loop.create_future()
+                    await self._waiting
+                if self._is_due:
+                    alarm = self._set_alarm(loop)
+                    if self._options.bookmarks and await self._is_caught_up():
+                        yield self._renderer.bookmark(self._cache.shown_revision)
         except ApiError as error:
             yield self._renderer.error(error)
         finally:
-            self._cache.unlisten(self._wake.set)
+            self._cache.unlisten(self._wake)
+            if alarm is not None:
+                alarm.cancel()
+
+    def _wake(self) -> None:
+        self._has_news = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def _until_now(self) -> AsyncIterator[bytes]:
+        """The objects that are already there, and changes that have left the window."""
+        if self._options.starts_with_objects:
+            # Nothing is awaited between taking the objects and noting the revision they show.
+            objects = self._cache.select(self._selection.prefix)
+            self._seen = self._cache.shown_revision
+            async for chunk in self._initial(objects):
+                yield chunk
+        if self._seen < self._cache.window_start:
+            async for chunk in self._history():
+                yield chunk
+        self._position = self._cache.position_after(self._seen)
 
     async def _initial(self, objects: list[StoredObject]) -> AsyncIterator[bytes]:
         matches, render = self._selection.matches, self._renderer.initial
@@ -207,40 +248,6 @@ class Watcher:
         new = StoredObject(change.entry, codec) if change.entry else None
         return ObjectChange(change.revision, old, new)
 
-    async def _follow(self) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
-        alarm = self._set_alarm(loop)
-        try:
-            while not self._is_over:
-                self._wake.clear()
-                changes = self._next_changes()
-                if changes and self._converter is not None:
-                    changes = await self._shown(changes)
-                if changes and self.is_paced:
-                    await begin_work(Priority.PAUSED)  # a change wakes all watches
-                if len(changes) == 1:  # mostly
-                    change = changes[0]
-                    work = self._work_on_change(change)
-                    if work <= LARGE:
-                        line = self._line(change)
-                    else:
-                        line = await self._workers.run(work, partial(self._line, change))
-                    if line:
-                        yield line
-                elif changes:
-                    async for chunk in self._chunks(changes, self._line, self._work_on_change):
-                        yield chunk
-                elif self._cache.is_closed:
-                    return
-                elif not self._is_due:
-                    await self._wake.wait()
-                if self._is_due and not changes:
-                    alarm = self._set_alarm(loop)
-                    if self._options.bookmarks and await self._is_caught_up():
-                        yield self._renderer.bookmark(self._cache.shown_revision)
-        finally:
-            alarm.cancel()
-
     async def _shown(self, changes: Iterable[ObjectChange]) -> list[ObjectChange]:
         """The changes in the version of the request, as far as it needs them."""
         assert self._converter is not None
@@ -274,7 +281,9 @@ class Watcher:
                 raise api_errors.too_old(self._seen, cache.window_start)
             if not changes:
                 return changes
-            self._position += len(changes)
+            count = len(changes)
+            self._position += count
+            self._has_news = count == BATCH  # there may be more
             if changes[0].revision <= self._seen:
                 # The store's history was ahead of the cache, so these have been sent.
                 changes = [change for change in changes if change.revision > self._seen]
@@ -283,15 +292,15 @@ class Watcher:
                 return changes
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
-        self._is_due = False
-        due = self._deadline
+        now, due = loop.time(), self._deadline
+        self._is_due = now >= due
         if self._options.bookmarks:
-            due = min(due, loop.time() + BOOKMARK_SECONDS)
+            due = min(due, now + BOOKMARK_SECONDS)
         return loop.call_at(due, self._ring)
 
     def _ring(self) -> None:
         self._is_due = True
-        self._wake.set()
+        self._wake()
 
     async def _is_caught_up(self) -> bool:
         """Whether everything in the store has been sent."""
@@ -308,7 +317,10 @@ class Watcher:
     def _line(self, change: ObjectChange) -> bytes:
         """The event of a change; empty if it is not selected."""
         selection = self._selection
-        if self._is_everything:
+        type_: str | None
+        if self._is_whole:
+            type_ = change.type
+        elif self._is_everything:
             type_ = change.type if change.key.startswith(selection.prefix) else None
         else:
             type_ = seen_as(selection.matches, change)
@@ -318,8 +330,9 @@ class Watcher:
         """How much work the event of a change is, in bytes of JSON."""
         if self._shows_stored and self._is_everything:
             return 0
-        states = (change.old, change.new)
-        return max([0 if state is None else self._work_on_object(state) for state in states])
+        old, new = change.old, change.new
+        work = 0 if old is None else self._work_on_object(old)
+        return work if new is None else max(work, self._work_on_object(new))
 
     def _work_on_object(self, stored: StoredObject) -> int:
         if self._shows_stored:

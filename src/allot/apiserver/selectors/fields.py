@@ -64,19 +64,24 @@ class FieldMatcher:
     __slots__ = ("_refused", "_wanted")
 
     def __init__(self, selector: FieldSelector) -> None:
-        self._wanted: dict[str, set[str]] = {}
-        """The values that a field must have; no object has two."""
-        self._refused: dict[str, set[str]] = {}
+        wanted: dict[str, set[str]] = {}
+        refused: dict[str, set[str]] = {}
         for requirement in selector.requirements:
-            values = self._wanted if requirement.is_equal else self._refused
+            values = wanted if requirement.is_equal else refused
             values.setdefault(requirement.field, set()).add(requirement.value)
+        self._wanted = tuple(wanted.items())
+        """The values that a field must have; no object has two."""
+        self._refused = tuple(refused.items())
 
     def matches(self, get: Callable[[str], str]) -> bool:
         """Whether an object is selected, whose fields are read by `get`."""
-        for field, values in self._wanted.items():
+        for field, values in self._wanted:
             if len(values) > 1 or get(field) not in values:
                 return False
-        return all(get(field) not in values for field, values in self._refused.items())
+        for field, values in self._refused:  # noqa: SIM110 - for every change and watch
+            if get(field) in values:
+                return False
+        return True
 
 
 def parse_field_selector(text: str) -> FieldSelector:

@@ -13,28 +13,20 @@ from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revisi
 class ObjectChange:
     """One change of one object. Each of its encodings is made once for all watches."""
 
-    __slots__ = ("_lines", "new", "old", "revision", "size")
+    __slots__ = ("_lines", "key", "new", "old", "revision", "size", "type")
 
     def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
         self.revision = revision
         self.old = old
         self.new = new
+        shown = new or old
+        assert shown is not None
+        self.key = shown.key
+        self.type = "ADDED" if old is None else "DELETED" if new is None else "MODIFIED"
+        """What watchers without a selector see."""
         self.size = 0
         """The bytes of the objects that nothing else in the window has."""
         self._lines: dict[Hashable, bytes] | None = None
-
-    @property
-    def key(self) -> str:
-        shown = self.new or self.old
-        assert shown is not None
-        return shown.key
-
-    @property
-    def type(self) -> str:
-        """What watchers without a selector see."""
-        if self.old is None:
-            return "ADDED"
-        return "DELETED" if self.new is None else "MODIFIED"
 
     def shown(self, type_: str) -> StoredObject:
         """The state an event shows: an object that is gone, or left a selection, as it was last."""
@@ -42,19 +34,16 @@ class ObjectChange:
         assert shown is not None
         return shown
 
-    def body(self, type_: str, codec: Codec, version: str) -> bytes:
-        """The object of an event, with the revision of the event."""
-        shown = self.shown(type_)
-        revision = self.revision if type_ == "DELETED" else shown.revision
-        return with_revision(shown.without_revision(codec, version), revision)
-
     def line(self, type_: str, codec: Codec, version: str, head: bytes) -> bytes:
         """The event as a line of a watch stream; `head` is how its object begins (`type_head`)."""
         key = (type_, codec, version)
         lines = self._lines
         line = lines.get(key) if lines is not None else None
         if line is None:
-            line = event_line(type_, head + self.body(*key)[1:])
+            shown = self.shown(type_)
+            revision = self.revision if type_ == "DELETED" else shown.revision
+            body = with_revision(shown.without_revision(codec, version), revision)
+            line = event_line(type_, head + body[1:])
             self._keep(key, line)
         return line
 

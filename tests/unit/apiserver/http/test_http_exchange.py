@@ -10,12 +10,12 @@ import pytest
 
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.exchange import ClientGoneError
 from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, InFlightRequest
 from allot.apiserver.http.http_exchange import (
     CONNECTION,
     MAX_BODY,
     PIECE,
-    ClientGoneError,
     HttpExchange,
     TransferLimits,
     TransferRate,
@@ -45,6 +45,12 @@ class Client:
 
     @property
     def has_whole_body(self) -> bool:
+        return False
+
+    def answer(self, *_answer: object) -> bool:
+        return False
+
+    def send_chunk(self, chunk: bytes) -> bool:
         return False
 
     def abort(self, reason: str) -> None:

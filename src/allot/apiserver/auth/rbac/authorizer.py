@@ -55,21 +55,22 @@ class RbacAuthorizer:
         if version != self._version:
             self._answers.clear()
             self._version = version
-        known = self._answers.get((user.name, user.groups))
-        if known is None:
+        asker = (user.name, user.groups)
+        if asker not in self._answers:
             if len(self._answers) > MAX_USERS:
                 self._answers.clear()
-            known = self._answers[user.name, user.groups] = {}
+            self._answers[asker] = {}
+        known = self._answers[asker]
         resource = attributes.resource
         if resource:
             key = (attributes.verb, attributes.group, resource, attributes.namespace)
         else:
             key = (attributes.verb, attributes.path, "", "")
-        answer = known.get(key)
-        if answer is None:
+        if key not in known:
             if len(known) > MAX_ANSWERS:
                 known.clear()
-            answer = known[key] = self._find(user, attributes)
+            known[key] = self._find(user, attributes)
+        answer = known[key]
         if answer.everything is not None:
             return answer.everything
         for names, allowed in answer.named:

@@ -1,0 +1,167 @@
+"""Requests that came over a link, each with its whole body: the answer goes back in one piece, or as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from allot.apiserver import api_errors
+from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.http_exchange import MAX_AUDIT_ID, MAX_BODY, type_header
+from allot.apiserver.http.request_headers import known_headers
+from allot.apiserver.http.requests import parse_query
+from allot.apiserver.http.responses import Response, StreamResponse
+from allot.apiserver.registry.uids import new_uid
+from allot.client.asgi import DISCONNECT, Headers, Message, http_scope
+from allot.client.component_users import ComponentUser
+from allot.client.link import WINDOW, AnyFrame, ChunkFrame, HeadFrame, RequestFrame
+
+_NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class LinkedExchange:
+    """Reads a request from its frame, and keeps what it is answered."""
+
+    __slots__ = (
+        "_audit_id",
+        "_frame",
+        "body",
+        "code",
+        "component",
+        "headers",
+        "impersonates",
+        "method",
+        "path",
+        "response_headers",
+        "sees_pending_writes",
+    )
+
+    certificate: Any = None
+    is_in_process = True
+
+    def __init__(
+        self, frame: RequestFrame, component: ComponentUser | None, *, sees_pending_writes: bool
+    ) -> None:
+        self._frame = frame
+        self.method = frame.method
+        self.path = frame.path
+        self.component = component
+        self.sees_pending_writes = sees_pending_writes
+        self.headers, self.impersonates = known_headers(tuple(frame.headers))
+        self._audit_id = ""
+        self.code = 0
+        """The status code of the answer; 0 before there is one."""
+        self.response_headers: Headers = []
+        self.body = b""
+        """Of the answer."""
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The request as ASGI describes it, for those who need more than the rest says."""
+        frame = self._frame
+        query = frame.query.encode()
+        return http_scope(
+            frame.method, frame.path, query, frame.headers, frame.body, self.component
+        )
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        text = self._frame.query
+        return parse_query(text.encode()) if text else _NO_QUERY
+
+    @property
+    def audit_id(self) -> str:
+        if not self._audit_id:
+            given = self.headers.get("audit-id", "")
+            self._audit_id = given if 0 < len(given) <= MAX_AUDIT_ID else new_uid()
+        return self._audit_id
+
+    async def read(self, _in_flight: InFlightRequest) -> bytes:
+        body = self._frame.body
+        if len(body) > MAX_BODY:
+            raise api_errors.body_too_large(MAX_BODY)
+        return body
+
+    async def answer(self, response: Response) -> None:
+        if self.method != "HEAD":
+            rest = [] if response.more is None else [piece async for piece in response.more]
+            self.body = b"".join((response.body, *rest)) if rest else response.body
+        self.response_headers = [type_header(response.content_type), *response.headers]
+        self.code = response.code
+
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
+        """What a watch begins with: `receive` ends it, as its client takes a whole answer."""
+        self.code = 200
+        self.response_headers = [type_header(response.content_type), *response.headers]
+        async for chunk in response.chunks:
+            self.body += chunk
+            count(len(chunk))
+
+    async def receive(self) -> Message:
+        return DISCONNECT
+
+    def abort(self, reason: str) -> None:
+        """There is no connection that ends with it."""
+
+
+class LinkedStream(LinkedExchange):
+    """A request whose answer is sent while it is made, as far as the reader has taken it."""
+
+    __slots__ = ("_ahead", "_left", "_room", "_send")
+
+    def __init__(
+        self,
+        frame: RequestFrame,
+        component: ComponentUser | None,
+        *,
+        sees_pending_writes: bool,
+        send: Callable[[AnyFrame], None],
+    ) -> None:
+        super().__init__(frame, component, sees_pending_writes=sees_pending_writes)
+        self._send = send
+        self._ahead = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._left = asyncio.Event()
+
+    def taken(self, size: int) -> None:
+        """The reader has taken so many bytes."""
+        self._ahead -= size
+        if self._ahead < WINDOW:
+            self._room.set()
+
+    def leave(self) -> None:
+        """The reader is gone."""
+        self._left.set()
+        self._room.set()
+
+    async def receive(self) -> Message:
+        await self._left.wait()
+        return DISCONNECT
+
+    async def answer(self, response: Response) -> None:
+        await super().answer(response)
+        number = self._frame.id
+        self._send(HeadFrame(number, self.code, self.response_headers))
+        if self.body:
+            self._send(ChunkFrame(number, self.body))
+
+    async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
+        number, send, room, left = self._frame.id, self._send, self._room, self._left
+        headers = [type_header(response.content_type), *response.headers]
+        send(HeadFrame(number, 200, headers))
+        async for chunk in response.chunks:
+            if not chunk:
+                continue
+            if not room.is_set():
+                await room.wait()
+            if left.is_set():
+                continue
+            size = len(chunk)
+            self._ahead += size
+            if self._ahead >= WINDOW:
+                room.clear()
+            send(ChunkFrame(number, chunk))
+            count(size)

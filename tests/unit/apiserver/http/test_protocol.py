@@ -1,0 +1,184 @@
+"""Answers that are written at once: what the cycle of a request would write, or left to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from allot.apiserver.http.connections import ConnectionLimits, Connections, Slot
+from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, Headers
+from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.protocol import RequestConnection, ServerProtocol
+
+HEADERS: Headers = [(b"content-type", b"text/plain"), (b"content-length", b"4")]
+
+
+class Transport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.is_closed = False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def asked(
+    request: bytes, answer: Callable[[RequestConnection, ServerProtocol], bool]
+) -> tuple[bool, Transport]:
+    """Whether a request was answered at once, and what was written."""
+
+    async def story() -> tuple[bool, Transport]:
+        found: list[bool] = []
+
+        async def app(scope: Any, _receive: Any, send: Any) -> None:
+            connection = scope["extensions"][CONNECTION]
+            found.append(answer(connection, protocol))
+            if not found[0]:
+                headers = [(b"content-length", b"0")]
+                await send({"type": "http.response.start", "status": 500, "headers": headers})
+                await send({"type": "http.response.body", "body": b""})
+
+        config = uvicorn.Config(app, http=ServerProtocol, ws="none", lifespan="off")
+        config.load()
+        state = ServerState()
+        state.default_headers = [(b"date", b"now")]
+        connections = Connections(ConnectionLimits(), Metrics())
+        slot = connections.admit("127.0.0.1", lambda: None)
+        assert isinstance(slot, Slot)
+        protocol = ServerProtocol(
+            connections, slot, config=config, server_state=state, app_state={}
+        )
+        transport = Transport()
+        protocol.connection_made(transport)
+        protocol.data_received(request)
+        while not found:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        protocol.connection_lost(ConnectionResetError())
+        return found[0], transport
+
+    return asyncio.run(story())
+
+
+def write(*more: tuple[bytes, bytes]) -> Callable[[RequestConnection, ServerProtocol], bool]:
+    return lambda connection, _: connection.answer(200, [*HEADERS, *more], b"text")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "more", "head", "is_closed"),
+    [
+        pytest.param(b"GET / HTTP/1.1", [], b"", False, id="goes-on"),
+        pytest.param(b"GET / HTTP/1.0", [], b"connection: close\r\n", True, id="old"),
+        pytest.param(b"GET / HTTP/1.1", [CLOSE], b"connection: close\r\n", True, id="asked"),
+        pytest.param(b"GET / HTTP/1.0", [CLOSE], b"connection: close\r\n", True, id="both"),
+    ],
+)
+def test_an_answer_is_written_at_once(
+    request_line: bytes, more: Headers, head: bytes, is_closed: bool
+) -> None:
+    is_sent, transport = asked(request_line + b"\r\n\r\n", write(*more))
+
+    assert is_sent
+    assert transport.written == (
+        b"HTTP/1.1 200 OK\r\ndate: now\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n"
+        + head
+        + b"\r\ntext"
+    )
+    assert transport.is_closed == is_closed
+
+
+@pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\0", b"\x7f"])
+def test_headers_that_would_begin_another_one_are_not_written(value: bytes) -> None:
+    is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", write((b"warning", value)))
+
+    assert not is_sent
+    assert b"warning" not in transport.written
+
+
+def test_chunks_are_written_when_the_answer_consists_of_chunks() -> None:
+    def answer(connection: RequestConnection, _: ServerProtocol) -> bool:
+        return connection.send_chunk(b"early")
+
+    assert asked(b"GET / HTTP/1.1\r\n\r\n", answer)[0] is False
+
+    def streamed(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        begin(protocol)
+        assert not connection.send_chunk(b"")
+        assert connection.send_chunk(b"x" * 17)
+        protocol.pause_writing()
+        assert not connection.send_chunk(b"later")
+        protocol.resume_writing()
+        protocol.cycle.disconnected = True
+        assert not connection.send_chunk(b"gone")
+        return True
+
+    _, transport = asked(b"GET / HTTP/1.1\r\n\r\n", streamed)
+    assert transport.written == (
+        b"HTTP/1.1 200 OK\r\ndate: now\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"11\r\nxxxxxxxxxxxxxxxxx\r\n"
+    )
+    _, transport = asked(b"HEAD / HTTP/1.1\r\n\r\n", answered_head)
+    assert transport.written.endswith(b"\r\n\r\n")
+
+
+def begin(protocol: ServerProtocol) -> None:
+    """Write the head of an answer without a length."""
+    start: Any = {"type": "http.response.start", "status": 200, "headers": []}
+    with pytest.raises(StopIteration):
+        protocol.cycle.send(start).send(None)
+
+
+def answered_head(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    begin(protocol)
+    assert not connection.send_chunk(b"a body")
+    protocol.cycle.disconnected = True
+    return True
+
+
+def test_a_client_that_takes_nothing_is_waited_for() -> None:
+    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        protocol.pause_writing()
+        try:
+            return write()(connection, protocol)
+        finally:
+            protocol.resume_writing()
+
+    assert asked(b"GET / HTTP/1.1\r\n\r\n", answer)[0] is False
+
+
+def test_a_client_that_is_gone_gets_nothing() -> None:
+    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        protocol.connection_lost(ConnectionResetError())
+        return write()(connection, protocol)
+
+    is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", answer)
+
+    assert not is_sent
+    assert transport.written == b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
@@ -170,7 +170,7 @@ def _has_typed_parts(resource: Resource, version: str) -> bool:
     return isinstance(codec, TypedCodec) and codec.has_parts((), version)
 
 
-class _UpdatedTyped(NamedTuple):
+class _UpdatedTyped(msgspec.Struct, frozen=True):
     """An update of a DRA kind in its hub version: only fields that differ become JSON."""
 
     old: Any
@@ -217,12 +217,11 @@ def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, O
     return ObjectMeta(**before), ObjectMeta(**after)
 
 
-def plain_document(obj: Any, target: Target) -> Document:
-    """The object as JSON values in the version of the request, without managedFields.
+def plain_document(bare: Any, target: Target) -> Document:
+    """An object without managedFields as JSON values in the version of the request.
 
     They may be shared: leave them as they are.
     """
-    bare = without_managed_fields(obj)
     if isinstance(bare, RawObject):
         return codec_for(target.resource).document(bare, target.version)
     gvk = target.resource.gvk(target.version)

@@ -293,26 +293,27 @@ class FieldManager:
             return None
         if not isinstance(document, dict) or document.get("apiVersion") != self._api_version:
             return None
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self._updater.type
         if next(type_problems(type_, document), None) is not None:
             return None
         fields = field_set(type_, document)
-        for part in compare(type_, document, live):
+        found = compare(type_, document, live)
+        for part in (found.removed, found.modified, found.added):
             fields = difference(fields, part)
         return fields
 
     def _check(self, config: Document) -> None:
         version, kind = config.get("apiVersion"), config.get("kind")
-        version = version if isinstance(version, str) else ""
-        kind = kind if isinstance(kind, str) else ""
         if (version, kind) != (self._api_version, self._kind):
+            version = version if isinstance(version, str) else ""
+            kind = kind if isinstance(kind, str) else ""
             group, slash, name = version.rpartition("/")
             shown = f"{group}/{name}" if slash or version else "/"
             raise ApplyError(400, f"invalid object type: {shown}, Kind={kind}")
         metadata = config.get("metadata")
         if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
             raise ApplyError(400, "metadata.managedFields must be nil")
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self._updater.type
         problems = [] if fits(type_, config) else list(type_problems(type_, config))
         if problems:
             text = problems[0] if len(problems) == 1 else "errors:\n  " + "\n  ".join(problems)
@@ -350,7 +351,7 @@ def _completed(document: Document, empty: Document) -> Document:
         found = document.get(name)
         if found is None:
             missing[name] = value
-        elif value and isinstance(value, dict) and isinstance(found, dict):
+        elif value and value.__class__ is dict and found.__class__ is dict:
             whole = _completed(found, value)
             if whole is not found:
                 missing[name] = whole

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from allot.api.lazy import lazy
 from allot.apiserver.managed_fields.comparison import (
     Comparison,
     all_new,
@@ -119,20 +120,26 @@ class Updater:
         self._last: tuple[Any, FieldSet] = (object(), {})
         """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
+    @lazy
+    def type(self) -> ValueType:
+        """The objects in the version that is written."""
+        return self._versions.type_of(self._api_version)
+
     def update(
         self, live: Document, new: Document, owners: ManagedFields, writer: Manager
     ) -> tuple[dict[Manager, Ownership], FieldSet]:
         """The owners after a write, and the changed fields, which the writer is going to own."""
         comparison = self._compared(live, new)
-        left = self._disowned(live, new, owners, writer, comparison)
-        mine, removed = left.get(writer), comparison.removed
+        removed, changed = comparison.removed, comparison.changed
+        left = self._disowned(live, new, owners, writer, removed, changed)
+        mine = left.get(writer)
         if mine is not None and removed:
             fields = difference(mine.fields, removed)
             if fields:
                 left[writer] = mine.with_fields(fields)
             else:
                 del left[writer]
-        return left, comparison.changed
+        return left, changed
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
@@ -196,7 +203,7 @@ class Updater:
 
     def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
         """The types of the parts of an object that its creator owns."""
-        part = self._versions.type_of(self._api_version).map
+        part = self.type.map
         assert part is not None
         self._new_types = {
             name: type_
@@ -218,7 +225,7 @@ class Updater:
 
         `ApplyConflictError` if others own fields that change, unless it is forced.
         """
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self.type
         merged = merge(type_, live, config)
         fields = recursive_difference(field_set(type_, config), self._ignored)
         last = owners.get(manager)
@@ -226,13 +233,13 @@ class Updater:
         owners = {**owners, manager: mine}
         pruned = self._pruned(merged, owners, last, mine)
         comparison = self._compared(live, pruned)
-        left = self._disowned(live, pruned, owners, manager, comparison, force=force)
+        left = self._disowned(
+            live, pruned, owners, manager, comparison.removed, comparison.changed, force=force
+        )
         return Applied(None if same_value(live, pruned) else pruned, left)
 
     def _compared(self, live: Document, new: Document) -> Comparison:
-        type_ = self._versions.type_of(self._api_version)
-        found = compare(type_, live, new)
-        return found.without(self._ignored)
+        return compare(self.type, live, new).without(self._ignored)
 
     def _disowned(
         self,
@@ -240,12 +247,13 @@ class Updater:
         new: Document,
         owners: ManagedFields,
         writer: Manager,
-        comparison: Comparison,
+        removed: FieldSet,
+        changed: FieldSet,
         *,
         force: bool = True,
     ) -> dict[Manager, Ownership]:
         """The owners without the fields that have another owner or are removed."""
-        comparisons = {self._api_version: (comparison.removed, comparison.changed)}
+        comparisons = {self._api_version: (removed, changed)}
         left: dict[Manager, Ownership] = {}
         conflicts: dict[Manager, FieldSet] = {}
         for manager, owned in owners.items():
@@ -262,7 +270,7 @@ class Updater:
                 comparisons[version] = compared.removed, compared.changed
             removed, changed = comparisons[version]
             fields = owned.fields
-            lost = intersection(fields, changed)
+            lost = intersection(fields, changed) if changed else None
             if lost:
                 conflicts[manager] = lost
                 fields = difference(fields, lost)

@@ -22,9 +22,7 @@ from allot.apiserver.http.field_tracking import (
     with_managers_of,
 )
 from allot.apiserver.http.list_options import list_options
-from allot.apiserver.http.negotiation import (
-    Body,
-)
+from allot.apiserver.http.negotiation import JSON, Body
 from allot.apiserver.http.object_bodies import (
     ObjectBodies,
     ReadBody,
@@ -90,10 +88,12 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
-        updates = [self._update_of(read.object, request, target, options)]
+        info = self.request_info(request, target, "update", options)
+        updates = [(_replacement(read.object, request, target), info)]
         if target.subresource is None and request.header(WITH_STATUS):
             status = self._status_of(target, request)
-            updates.append(self._update_of(read.object, request, status, options))
+            of_status = replace(info, subresource="status")
+            updates.append((_replacement(read.object, request, status), of_status))
         try:
             written = await self._updated_or_created(request, target, read.object, options, updates)
         except ApiError as error:
@@ -144,14 +144,6 @@ class WriteHandlers:
             "create", request.path, resource.group, resource.plural, target.namespace, target.name
         )
         require(self._authorizer, request.user, attributes)
-
-    def _update_of(
-        self, new: Any, request: ApiRequest, target: Target, options: WriteOptions
-    ) -> RequestedUpdate:
-        """The replacement of an object, or of its status."""
-        update = Update(lambda _old, _request: new, _pipeline_step(target))
-        info = self.request_info(request, target, "update", options)
-        return tracked(update, request, target), info
 
     def _status_of(self, target: Target, request: ApiRequest) -> Target:
         """The status of an object; 403 unless the user may update it, 404 if the kind has none."""
@@ -275,8 +267,11 @@ class WriteHandlers:
         verb: str,
         options: WriteOptions,
     ) -> Written:
+        return await self.run(update, target, self.request_info(request, target, verb, options))
+
+    async def run(self, update: Update, target: Target, info: RequestInfo) -> Written:
+        """Update the object that the URL names."""
         key = ObjectKey(target.namespace, target.name)
-        info = self.request_info(request, target, verb, options)
         return await self._objects.update(target.resource, key, (update, info))
 
     def request_info(
@@ -312,10 +307,17 @@ class WriteHandlers:
         self, request: ApiRequest, expected: GroupVersionKind | None = None
     ) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
+        if request.body[:1] == b"{" and request.header("content-type") == JSON:
+            return Body(request.body)
         size = converting_size(request)
         if size <= LARGE:
             return json_body(request, expected)
         return await self._workers.run(size, lambda: json_body(request, expected))
+
+
+def _replacement(new: Any, request: ApiRequest, target: Target) -> Update:
+    """The replacement of an object, or of its status."""
+    return tracked(Update(lambda _old, _request: new, _pipeline_step(target)), request, target)
 
 
 def _pipeline_step(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -339,10 +339,12 @@ def same_but_for_times(
     left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
 ) -> bool:
     """Whether entries differ only in their times."""
-    return len(left) == len(right) and all(
-        {**one, "time": None} == {**other, "time": None}
-        for one, other in zip(left, right, strict=True)
-    )
+    if len(left) != len(right):
+        return False
+    for one, other in zip(left, right, strict=True):
+        if one is not other and {**one, "time": None} != {**other, "time": None}:
+            return False
+    return True
 
 
 def _completed(document: Document, empty: Document) -> Document:

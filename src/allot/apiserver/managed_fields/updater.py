@@ -5,7 +5,8 @@ Objects are compared in the version that each owner wrote, because fields differ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -34,6 +35,8 @@ from allot.apiserver.managed_fields.schema_changes import reconciled
 from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
+ComparedIn = Callable[[str], Comparison]
+"""How an object differs in a version."""
 MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
@@ -126,12 +129,15 @@ class Updater:
         return self._versions.type_of(self._api_version)
 
     def update(
-        self, live: Document, new: Document, owners: ManagedFields, writer: Manager
+        self,
+        comparison: Comparison,
+        owners: ManagedFields,
+        writer: Manager,
+        compared_in: ComparedIn | None,
     ) -> tuple[dict[Manager, Ownership], FieldSet]:
         """The owners after a write, and the changed fields, which the writer is going to own."""
-        comparison = self._compared(live, new)
         removed, changed = comparison.removed, comparison.changed
-        left = self._disowned(live, new, owners, writer, removed, changed)
+        left = self._disowned(owners, writer, removed, changed, compared_in)
         mine = left.get(writer)
         if mine is not None and removed:
             fields = difference(mine.fields, removed)
@@ -232,23 +238,23 @@ class Updater:
         mine = Ownership(fields, self._api_version, True, last.time if last else None)
         owners = {**owners, manager: mine}
         pruned = self._pruned(merged, owners, last, mine)
-        comparison = self._compared(live, pruned)
-        left = self._disowned(
-            live, pruned, owners, manager, comparison.removed, comparison.changed, force=force
-        )
+        comparison = self.compared(live, pruned)
+        removed, changed = comparison.removed, comparison.changed
+        compared_in = partial(self.compared_in, live, pruned)
+        left = self._disowned(owners, manager, removed, changed, compared_in, force=force)
         return Applied(None if same_value(live, pruned) else pruned, left)
 
-    def _compared(self, live: Document, new: Document) -> Comparison:
+    def compared(self, live: Document, new: Document) -> Comparison:
+        """How an object differs, in the version that is written."""
         return compare(self.type, live, new).without(self._ignored)
 
     def _disowned(
         self,
-        live: Document,
-        new: Document,
         owners: ManagedFields,
         writer: Manager,
         removed: FieldSet,
         changed: FieldSet,
+        compared_in: ComparedIn | None,
         *,
         force: bool = True,
     ) -> dict[Manager, Ownership]:
@@ -263,8 +269,9 @@ class Updater:
                 continue
             version = owned.api_version
             if version not in comparisons:
+                assert compared_in is not None
                 try:
-                    compared = self._compared_in(version, live, new)
+                    compared = compared_in(version)
                 except UnknownVersionError:
                     continue
                 comparisons[version] = compared.removed, compared.changed
@@ -282,7 +289,8 @@ class Updater:
             raise ApplyConflictError(conflicts)
         return left
 
-    def _compared_in(self, version: str, live: Document, new: Document) -> Comparison:
+    def compared_in(self, live: Document, new: Document, version: str) -> Comparison:
+        """How it differs in another version; `UnknownVersionError` if that is not served."""
         found = compare(
             self._versions.type_of(version),
             self._versions.convert(live, version),

@@ -67,6 +67,7 @@ class WriteHandlers:
         self._reader = reader
         self._authorizer = authorizer
         self._workers = workers
+        self._gates = objects.gates
         self._bodies = ObjectBodies(objects.clock, objects.gates)
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
@@ -155,7 +156,7 @@ class WriteHandlers:
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
-        patch = Patch(request, target, self._objects.gates)
+        patch = Patch(request, target, self._gates)
         check_patch_options(request, is_apply=patch.is_apply)
         if patch.is_apply:
             return await self._apply_configuration(request, target, options)
@@ -231,7 +232,7 @@ class WriteHandlers:
         if duplicates and options.field_validation == "Strict":
             raise refuse_duplicates(duplicates)
         manager, force = request.query.get("fieldManager", ""), request.flag("force")
-        misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._objects.gates else 500
+        misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._gates else 500
         return Configuration(read.document, manager, force, misfit_code), duplicates
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:

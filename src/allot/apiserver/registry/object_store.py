@@ -286,7 +286,9 @@ class ObjectStore:
     ) -> Written | None:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
-        home = await self._caches.namespace(key.namespace) if key.namespace else None
+        # Only DRA kinds ask what their namespace grants.
+        asks_namespace = key.namespace and resource.info.is_typed
+        home = await self._caches.namespace(key.namespace) if asks_namespace else None
         stored_size, stored_work = len(stored.entry.value), json_work(stored.entry.value)
         has_hooks, converts = self._hooks.are_for("update", resource), is_converted(resource)
         shown = await self._converter.shown(resource, stored) if converts else stored

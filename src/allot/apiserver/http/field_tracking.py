@@ -75,9 +75,9 @@ def with_reset_managers(obj: Any, body: bytes, target: Target) -> Any:
 
 
 def with_managers(obj: Any, managers: Managers, target: Target) -> Any:
-    """The object with these managedFields."""
+    """The object with these managedFields, in the order in which they are written: a client may have sent another."""
     metadata = obj.metadata
-    if metadata.managed_fields == managers:
+    if not managers and not metadata.managed_fields:
         return obj
     changed = replace(metadata, managed_fields=managers)
     return codec_for(target.resource).with_metadata(obj, changed)

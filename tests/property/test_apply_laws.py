@@ -119,6 +119,25 @@ def test_what_is_written_is_read_again(fields: FieldSet) -> None:
     assert list(field_sets.in_wire_order(again)) == list(wire)
 
 
+@given(configurations(), configurations(), sets)
+def test_sets_are_in_the_order_in_which_they_are_written(
+    one: Document, other: Document, fields: FieldSet
+) -> None:
+    """Entries are stored without being sorted again."""
+    compared = compare(TYPE, one, other)
+    for found in (
+        fields,
+        compared.removed,
+        compared.modified,
+        compared.added,
+        union(fields, compared.changed),
+        difference(fields, compared.added),
+        intersection(fields, compared.added),
+    ):
+        wire = field_sets.in_wire_order(found)
+        assert msgspec.json.encode(found) == msgspec.json.encode(wire)
+
+
 @given(configurations(), configurations())
 def test_what_is_added_one_way_is_removed_the_other(one: Document, other: Document) -> None:
     there, back = compare(TYPE, one, other), compare(TYPE, other, one)

@@ -39,6 +39,8 @@ def strip_managed_fields(obj: object) -> None:
 
 
 def _bare(obj: Any) -> Any:
+    if "data" not in obj.__dict__:  # the metadata is not JSON yet
+        return obj.with_metadata(replace(obj.metadata, managed_fields=()))
     metadata = obj.data.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj

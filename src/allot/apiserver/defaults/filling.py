@@ -96,7 +96,8 @@ class PartDefaults:
 
     def __call__(self, data: Data) -> Data:
         for part, fill in self._fill.items():
-            data = change(data, part, fill)
+            if part in data:
+                data = change(data, part, fill)
         return data
 
 

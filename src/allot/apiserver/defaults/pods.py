@@ -82,9 +82,11 @@ def _running_pod_defaults(spec: Data) -> Data:
 
 
 def _pod_status_defaults(status: Data) -> Data:
-    status = change_each(status, "conditions", _condition_defaults)
+    if "conditions" in status:
+        status = change_each(status, "conditions", _condition_defaults)
     for name in CONTAINER_STATUS_LISTS:
-        status = change_each(status, name, _container_status_defaults)
+        if name in status:
+            status = change_each(status, name, _container_status_defaults)
     return with_addresses(status, "podIP", "podIPs")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from functools import cache
-from typing import Any, Final, NamedTuple
+from functools import cache, partial
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
@@ -19,14 +19,16 @@ from allot.api.raw import RawObject
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.reset_fields import reset_fields
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.managed_fields.comparison import Comparison
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
-from allot.apiserver.managed_fields.field_manager import (
-    FieldManager,
+from allot.apiserver.managed_fields.field_manager import FieldManager
+from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
+from allot.apiserver.managed_fields.partial_decoding import decode_all_partly, decode_partly
+from allot.apiserver.managed_fields.updated_objects import (
+    Differences,
     UpdatedDocument,
     UpdatedObject,
 )
-from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
-from allot.apiserver.managed_fields.partial_decoding import decode_all_partly, decode_partly
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
@@ -160,7 +162,7 @@ def partial_document(obj: Any, target: Target) -> Document:
 def updated_object(new: Any, old: Any, target: Target) -> UpdatedObject:
     """An update as far as ownership goes."""
     if target.resource.info.is_typed and _has_typed_parts(target.resource, target.version):
-        return _UpdatedTyped(old, new, target)
+        return UpdatedTyped(old, new, target)
     return UpdatedDocument(partial_document(old, target), partial_document(new, target))
 
 
@@ -170,7 +172,7 @@ def _has_typed_parts(resource: Resource, version: str) -> bool:
     return isinstance(codec, TypedCodec) and codec.has_parts((), version)
 
 
-class _UpdatedTyped(NamedTuple):
+class UpdatedTyped(msgspec.Struct, frozen=True):
     """An update of a DRA kind in its hub version: only fields that differ become JSON."""
 
     old: Any
@@ -180,7 +182,14 @@ class _UpdatedTyped(NamedTuple):
     def whole(self) -> tuple[Document, Document]:
         return partial_document(self.old, self.target), partial_document(self.new, self.target)
 
-    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
+    def compared(self, differences: Differences) -> Comparison:
+        _, type_ = _version_and_type(self.target.resource, self.target.version)
+        return differences.of_text(
+            self.differing(differences.ignored), partial(decode_all_partly, type_=type_)
+        )
+
+    def differing(self, ignored: Container[str]) -> bytes:
+        """Both with the fields that differ, as one list."""
         old, new = self.old, self.new
         names = [
             name
@@ -190,10 +199,8 @@ class _UpdatedTyped(NamedTuple):
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
             old, new = replace(old, metadata=before), replace(new, metadata=after)
-        version, type_ = _version_and_type(self.target.resource, self.target.version)
-        body = scheme.encode_parts((old, new), names, version)
-        live, updated = decode_all_partly(body, type_)
-        return live, updated
+        version, _ = _version_and_type(self.target.resource, self.target.version)
+        return scheme.encode_parts((old, new), names, version)
 
 
 @cache
@@ -217,12 +224,11 @@ def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, O
     return ObjectMeta(**before), ObjectMeta(**after)
 
 
-def plain_document(obj: Any, target: Target) -> Document:
-    """The object as JSON values in the version of the request, without managedFields.
+def plain_document(bare: Any, target: Target) -> Document:
+    """An object without managedFields as JSON values in the version of the request.
 
     They may be shared: leave them as they are.
     """
-    bare = without_managed_fields(obj)
     if isinstance(bare, RawObject):
         return codec_for(target.resource).document(bare, target.version)
     gvk = target.resource.gvk(target.version)

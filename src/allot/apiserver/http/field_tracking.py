@@ -31,7 +31,9 @@ _EMPTY_LIST: Final = re.compile(rb'"managedFields"\s*:\s*\[\s*\]')
 
 def manager_of(request: ApiRequest) -> str:
     """Who makes a request, as managedFields call it."""
-    return manager_name(request.query.get("fieldManager", ""), request.header("user-agent"))
+    return manager_name(
+        request.query.get("fieldManager", ""), request.headers.get("user-agent", "")
+    )
 
 
 def managers_of_new(obj: Any, request: ApiRequest, target: Target, now: datetime) -> Managers:
@@ -73,9 +75,9 @@ def with_reset_managers(obj: Any, body: bytes, target: Target) -> Any:
 
 
 def with_managers(obj: Any, managers: Managers, target: Target) -> Any:
-    """The object with these managedFields."""
+    """The object with these managedFields, in the order in which they are written: a client may have sent another."""
     metadata = obj.metadata
-    if metadata.managed_fields == managers:
+    if not managers and not metadata.managed_fields:
         return obj
     changed = replace(metadata, managed_fields=managers)
     return codec_for(target.resource).with_metadata(obj, changed)
@@ -108,6 +110,6 @@ def with_managers_of(
         outcome = complete(new, old, write)
         if not isinstance(outcome, Accepted):
             return outcome
-        return replace(outcome, object=with_managers(outcome.object, proposed, target))
+        return Accepted(with_managers(outcome.object, proposed, target), outcome.warnings)
 
     return Update(first, then)

@@ -60,8 +60,9 @@ class Patch:
         except BodyError as error:
             raise error.api_error() from None
         self._body = request.body
+        self.is_apply = self._format == "apply"
         self._schema = None
-        if target.resource.custom is None:
+        if self.is_strategic and not is_custom:
             self._schema = type_of(target.resource.gvk(target.version))
         parts = None if self.is_apply else touched_parts(self._format, self._body)
         self.parts = None if parts is None else parts - _TYPE
@@ -75,10 +76,6 @@ class Patch:
     def shown(self) -> bytes:
         """The patch, as Kubernetes shows one in errors."""
         return go_text(msgspec.json.decode(self._body)).encode()
-
-    @property
-    def is_apply(self) -> bool:
-        return self._format == "apply"
 
     def applied_to(self, document: dict[str, Any]) -> bytes:
         try:

@@ -103,18 +103,26 @@ _OPTIONS_KIND: Final = {
 
 def write_options(request: ApiRequest, verb: str) -> WriteOptions:
     """The options of a write; 422 for values there are not."""
-    if not request.query:
+    query = request.query
+    if not query:
         return _USUAL_OPTIONS
+    return _write_options(
+        verb,
+        query.get("dryRun", ""),
+        query.get("fieldValidation", "") or "Warn",
+        query.get("fieldManager", ""),
+    )
+
+
+@lru_cache(256)
+def _write_options(verb: str, dry_run: str, validation: str, manager: str) -> WriteOptions:
     errors: list[FieldError] = []
-    dry_run = request.query.get("dryRun", "")
     if dry_run not in ("", "All"):
         errors.append(not_supported(FieldPath("dryRun"), [dry_run], ["All"]))
-    validation = request.query.get("fieldValidation", "") or "Warn"
     if validation not in FIELD_VALIDATIONS:
         errors.append(
             not_supported(FieldPath("fieldValidation"), validation, ["", *FIELD_VALIDATIONS])
         )
-    manager = request.query.get("fieldManager", "")
     if len(manager.encode()) > MAX_FIELD_MANAGER:
         errors.append(too_long(FieldPath("fieldManager"), MAX_FIELD_MANAGER))
     elif not manager.isprintable():

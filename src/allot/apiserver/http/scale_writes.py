@@ -24,7 +24,7 @@ from allot.apiserver.http.routes import Target
 from allot.apiserver.http.server_side_apply import Configuration, merged_document
 from allot.apiserver.http.type_checks import check_type, no_object, type_decoder
 from allot.apiserver.kinds.scale import scale_of
-from allot.apiserver.managed_fields.field_manager import FieldManager, UpdatedDocument
+from allot.apiserver.managed_fields.field_manager import FieldManager
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
 from allot.apiserver.managed_fields.managers import InvalidEntryError
 from allot.apiserver.managed_fields.scale_managers import (
@@ -32,6 +32,7 @@ from allot.apiserver.managed_fields.scale_managers import (
     entries_of_parent,
     entries_of_scale,
 )
+from allot.apiserver.managed_fields.updated_objects import UpdatedDocument
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.validation import go_text
 from allot.apiserver.managed_fields.value_types import ValueType

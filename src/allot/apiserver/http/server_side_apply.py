@@ -59,11 +59,12 @@ def apply_to(
     old: Any, configuration: Configuration, target: Target, now: datetime
 ) -> tuple[Any, Managers]:
     """The object that an apply makes of a stored one, before it is checked, and its managedFields."""
-    live, known = plain_document(old, target), old.metadata.managed_fields
+    bare, known = without_managed_fields(old), old.metadata.managed_fields
+    live = plain_document(bare, target)
     merged = merged_document(field_manager_of(target), live, known, configuration, now)
     if not merged.changed:
         return old, tuple(merged.entries)
-    obj = _with_changed_parts(old, live, merged.document, target, now)
+    obj = _with_changed_parts(bare, live, merged.document, target, now)
     if obj is None:
         obj = _decoded(merged, configuration, target, now)
     return obj, tuple(merged.entries)
@@ -156,12 +157,11 @@ def _with_changed_parts(
 ) -> Any:
     """`old` with the top-level fields in which two documents differ; None if the whole object has to be decoded."""
     codec = codec_for(target.resource)
-    names = [
-        name
-        for name in live | document
-        if (before := live.get(name, ABSENT)) is not (after := document.get(name, ABSENT))
-        and not same_value(before, after)
-    ]
+    names = [name for name in live if name not in document]
+    for name, after in document.items():
+        before = live.get(name, ABSENT)
+        if after is not before and not same_value(before, after):
+            names.append(name)
     if not isinstance(codec, PartialCodec) or not codec.has_parts(names, target.version):
         return None
     kind, api_version = type_meta(target.resource, target.version)
@@ -170,9 +170,7 @@ def _with_changed_parts(
     if b"null" in body or not changed.keys().isdisjoint(TYPE_META):
         return None
     try:
-        obj, unknown = codec.with_parts(
-            without_managed_fields(old), names, body, target.version, now
-        )
+        obj, unknown = codec.with_parts(old, names, body, target.version, now)
     except DecodeError:  # the error is about the whole object
         return None
     return None if unknown else obj

@@ -43,7 +43,7 @@ from allot.apiserver.kinds.eviction import (
 )
 from allot.apiserver.kinds.namespace import finalize
 from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
-from allot.apiserver.kinds.request import WriteRequest
+from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import LARGE, Pacer, Workers, json_work
 from allot.apiserver.registry.deletion import DeleteOptions, Preconditions, check_preconditions
@@ -65,6 +65,7 @@ from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.validation.fields import FieldPath, invalid
 
 SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+_CREATED: Final = json_response(201, {**SUCCESS, "code": 201})
 
 
 TokenCheck = Callable[[User, str, str, dict[str, Any]], None]
@@ -187,21 +188,23 @@ class Subresources:
         if await self._caches.namespace(target.namespace) is None:
             raise api_errors.not_found(self._caches.namespaces, target.namespace)
         placed = document | {"metadata": {"namespace": target.namespace, **metadata}}
-        binding, warnings = await self._admit(request, named, options, placed)
-        warnings = (*ignored, *warnings)
+        info = self._writes.request_info(request, named, "create", options)
+        binding, warnings = await self._admit(named, placed, info)
         pod = replace(named, resource=self._pods, subresource=BINDING)
-        return await self._bound(request, pod, options, binding, warnings)
+        info = self._writes.request_info(request, pod, "create", options)
+        return await self._bound(pod, info, binding, (*ignored, *warnings))
 
     async def _bind(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
-        binding, warnings = await self._admitted(request, target, options)
-        return await self._bound(request, target, options, binding, warnings)
+        document, ignored = await self._document(request, target)
+        info = self._writes.request_info(request, target, "create", options)
+        binding, warnings = await self._admit(target, document, info)
+        return await self._bound(target, info, binding, (*ignored, *warnings))
 
     async def _bound(
         self,
-        request: ApiRequest,
         target: Target,
-        options: WriteOptions,
+        info: RequestInfo,
         binding: dict[str, Any],
         warnings: tuple[str, ...],
     ) -> Response:
@@ -216,7 +219,7 @@ class Subresources:
             raise api_errors.unclassified(f"[{listed}]" if len(errors) > 1 else listed)
 
         def bound_pod(pod: Pod, write: WriteRequest) -> Pod:
-            bound = bind(pod, binding, write.now, dry_run=options.dry_run)
+            bound = bind(pod, binding, write.now, dry_run=info.dry_run)
             if isinstance(bound, BindingRefused):
                 kind, name = bound.kind, target.name
                 message = f'Operation cannot be fulfilled on {kind} "{name}": {bound.message}'
@@ -225,12 +228,11 @@ class Subresources:
 
         update = Update(bound_pod, accept)
         try:
-            await self._writes.apply(request, target, update, "create", options)
+            await self._writes.run(update, target, info)
         except ApiError as error:
             await self._explain_missing(error, target)
             raise
-        response = json_response(201, {**SUCCESS, "code": 201})
-        return replace(response, headers=warning_headers(warnings))
+        return replace(_CREATED, headers=warning_headers(warnings)) if warnings else _CREATED
 
     async def _explain_missing(self, error: ApiError, target: Target) -> None:
         """A part is created in the namespace of its object: 404 about that if it is missing."""
@@ -270,8 +272,7 @@ class Subresources:
         asked = msgspec.structs.replace(asked, preconditions=same)
         info = self._writes.request_info(request, target, "delete", quietly)
         await self._objects.delete(target.resource, key, asked, info)
-        response = json_response(201, {**SUCCESS, "code": 201})
-        return replace(response, headers=warning_headers(warnings))
+        return replace(_CREATED, headers=warning_headers(warnings)) if warnings else _CREATED
 
     async def _decision(self, pod: Pod) -> EvictionGranted:
         cache = self._caches.of(self._budgets)
@@ -382,13 +383,15 @@ class Subresources:
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body after policies and webhooks, and their warnings."""
         document, ignored = await self._document(request, target)
-        admitted, warnings = await self._admit(request, target, options, document)
+        info = self._writes.request_info(request, target, "create", options)
+        admitted, warnings = await self._admit(target, document, info)
         return admitted, (*ignored, *warnings)
 
     async def _admit(
-        self, request: ApiRequest, target: Target, options: WriteOptions, document: dict[str, Any]
+        self, target: Target, document: dict[str, Any], info: RequestInfo
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        info = self._writes.request_info(request, target, "create", options)
+        if self._dynamic.activity.is_idle:
+            return document, ()
         return await self._dynamic.admit_document(
             target.resource, target.namespace, target.name, document, info
         )

@@ -22,9 +22,7 @@ from allot.apiserver.http.field_tracking import (
     with_managers_of,
 )
 from allot.apiserver.http.list_options import list_options
-from allot.apiserver.http.negotiation import (
-    Body,
-)
+from allot.apiserver.http.negotiation import JSON, Body
 from allot.apiserver.http.object_bodies import (
     ObjectBodies,
     ReadBody,
@@ -69,6 +67,7 @@ class WriteHandlers:
         self._reader = reader
         self._authorizer = authorizer
         self._workers = workers
+        self._gates = objects.gates
         self._bodies = ObjectBodies(objects.clock, objects.gates)
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
@@ -90,10 +89,12 @@ class WriteHandlers:
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
         read = await self.read_object(request, target, options, "update")
-        updates = [self._update_of(read.object, request, target, options)]
+        info = self.request_info(request, target, "update", options)
+        updates = [(_replacement(read.object, request, target), info)]
         if target.subresource is None and request.header(WITH_STATUS):
             status = self._status_of(target, request)
-            updates.append(self._update_of(read.object, request, status, options))
+            of_status = replace(info, subresource="status")
+            updates.append((_replacement(read.object, request, status), of_status))
         try:
             written = await self._updated_or_created(request, target, read.object, options, updates)
         except ApiError as error:
@@ -145,14 +146,6 @@ class WriteHandlers:
         )
         require(self._authorizer, request.user, attributes)
 
-    def _update_of(
-        self, new: Any, request: ApiRequest, target: Target, options: WriteOptions
-    ) -> RequestedUpdate:
-        """The replacement of an object, or of its status."""
-        update = Update(lambda _old, _request: new, _pipeline_step(target))
-        info = self.request_info(request, target, "update", options)
-        return tracked(update, request, target), info
-
     def _status_of(self, target: Target, request: ApiRequest) -> Target:
         """The status of an object; 403 unless the user may update it, 404 if the kind has none."""
         status = replace(target, subresource=target.resource.subresource("status"))
@@ -163,7 +156,7 @@ class WriteHandlers:
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
-        patch = Patch(request, target, self._objects.gates)
+        patch = Patch(request, target, self._gates)
         check_patch_options(request, is_apply=patch.is_apply)
         if patch.is_apply:
             return await self._apply_configuration(request, target, options)
@@ -239,7 +232,7 @@ class WriteHandlers:
         if duplicates and options.field_validation == "Strict":
             raise refuse_duplicates(duplicates)
         manager, force = request.query.get("fieldManager", ""), request.flag("force")
-        misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._objects.gates else 500
+        misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._gates else 500
         return Configuration(read.document, manager, force, misfit_code), duplicates
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
@@ -275,8 +268,11 @@ class WriteHandlers:
         verb: str,
         options: WriteOptions,
     ) -> Written:
+        return await self.run(update, target, self.request_info(request, target, verb, options))
+
+    async def run(self, update: Update, target: Target, info: RequestInfo) -> Written:
+        """Update the object that the URL names."""
         key = ObjectKey(target.namespace, target.name)
-        info = self.request_info(request, target, verb, options)
         return await self._objects.update(target.resource, key, (update, info))
 
     def request_info(
@@ -312,10 +308,17 @@ class WriteHandlers:
         self, request: ApiRequest, expected: GroupVersionKind | None = None
     ) -> Body:
         """The body of a request as JSON; 400 if it is empty."""
+        if request.body[:1] == b"{" and request.header("content-type") == JSON:
+            return Body(request.body)
         size = converting_size(request)
         if size <= LARGE:
             return json_body(request, expected)
         return await self._workers.run(size, lambda: json_body(request, expected))
+
+
+def _replacement(new: Any, request: ApiRequest, target: Target) -> Update:
+    """The replacement of an object, or of its status."""
+    return tracked(Update(lambda _old, _request: new, _pipeline_step(target)), request, target)
 
 
 def _pipeline_step(target: Target) -> Callable[[Any, Any, WriteRequest], Outcome]:

@@ -2,5 +2,5 @@
 
 `field_sets` is the algebra of FieldsV1. `value_types` derives ownership rules from a schema, and
 `comparison`, `merging` and `removal` apply them to values. `updater` computes the owners after one
-write, `field_manager` the resulting `metadata.managedFields`.
+write, `field_manager` the resulting `metadata.managedFields`, from what `updated_objects` finds to differ.
 """

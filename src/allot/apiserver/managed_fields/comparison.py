@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from allot.apiserver.managed_fields.field_sets import (
     SELF,
     FieldSet,
-    is_member,
+    ordered,
     recursive_difference,
-    sorted_elements,
     union,
 )
 from allot.apiserver.managed_fields.value_types import (
     ListType,
     MapType,
+    Names,
     Part,
     PathElementError,
     ValueType,
@@ -26,7 +28,7 @@ ABSENT: Final = object()
 _LEAF: Final[FieldSet] = {}
 
 
-class Comparison(NamedTuple):
+class Comparison(msgspec.Struct, frozen=True):
     """The fields added, modified and removed from one value to another."""
 
     removed: FieldSet
@@ -40,13 +42,13 @@ class Comparison(NamedTuple):
     @property
     def changed(self) -> FieldSet:
         """The fields that are added or modified."""
-        return union(self.modified, self.added)
+        return union(self.modified, self.added) if self.modified else self.added
 
     def without(self, fields: FieldSet) -> Comparison:
         """The comparison without these fields and everything below them."""
         if not fields:
             return self
-        removed, modified, added = self
+        removed, modified, added = self.removed, self.modified, self.added
         return Comparison(
             recursive_difference(removed, fields) if removed else removed,
             recursive_difference(modified, fields) if modified else modified,
@@ -75,10 +77,13 @@ def _same_types(left: Any, right: Any) -> bool:
 
 def field_set(type_: ValueType, value: Any) -> FieldSet:
     """The fields that an applied configuration owns: leaves, list items and map entries."""
-    if isinstance(value, dict):
+    if value.__class__ is dict:
         part = type_.map
-        return _LEAF if part is None or part.atomic else _entries_set(part, value)
-    if isinstance(value, list):
+        if part is None or part.atomic:
+            return _LEAF
+        names = part.known_names.get(tuple(value)) or part.names_of(value)
+        return _entries_set(part, value) if names is None else _named_set(names, value)
+    if value.__class__ is list:
         items = type_.list
         return _LEAF if items is None or not items.associative else _items_set(items, value)
     return _LEAF
@@ -97,19 +102,34 @@ def _items_set(part: ListType, value: list[Any]) -> FieldSet:
             found[element] = _claimed(field_set(part.element, item))
     for element in twice:
         found[element] = _LEAF
+    return ordered(found) if len(found) > 1 else found
+
+
+def _named_set(names: Names, value: dict[str, Any]) -> FieldSet:
+    if not names.with_parts:
+        return names.fields
+    found = dict(names.fields)
+    for name, element, type_ in names.with_parts:
+        item = value[name]
+        below = field_set(type_, item)
+        if below:
+            found[element] = below
+        elif not _is_leaf(type_, item):
+            del found[element]
     return found
 
 
 def _entries_set(part: MapType, value: dict[str, Any]) -> FieldSet:
     found: FieldSet = {}
     fields, element = part.fields, part.element
-    for name, item in value.items():
+    for name in sorted(value):
         type_ = fields.get(name) or element
         if type_ is None:
             continue
         if type_.only_scalar:
             found["f:" + name] = _LEAF
             continue
+        item = value[name]
         below = field_set(type_, item)
         if below:
             found["f:" + name] = below if name in fields else _claimed(below)
@@ -127,20 +147,31 @@ def _is_leaf(type_: ValueType, value: Any) -> bool:
 
 
 def _claimed(below: FieldSet) -> FieldSet:
-    return below if is_member(below) else {SELF: _LEAF, **below}
+    return below if not below or SELF in below else {SELF: _LEAF, **below}
 
 
 def everything(type_: ValueType, value: Any) -> FieldSet:
     """The value and all its fields, in wire order: what is added where no value was."""
-    if isinstance(value, dict):
-        if type_.map is None or type_.map.atomic or not value:
+    if value.__class__ is dict:
+        part = type_.map
+        if part is None or part.atomic or not value:
             return _LEAF
-        return _all_entries(type_.map, value)
-    if isinstance(value, list):
+        names = part.known_names.get(tuple(value)) or part.names_of(value)
+        return _all_entries(part, value) if names is None else _all_named(names, value)
+    if value.__class__ is list:
         if type_.list is None or not type_.list.associative or not value:
             return _LEAF
         return _all_items(type_.list, value)
     return _LEAF
+
+
+def _all_named(names: Names, value: dict[str, Any]) -> FieldSet:
+    if not names.with_parts:
+        return names.everything
+    found = dict(names.everything)
+    for name, element, type_ in names.with_parts:
+        found[element] = everything(type_, value[name])
+    return found
 
 
 def _all_entries(part: MapType, value: dict[str, Any]) -> FieldSet:
@@ -160,9 +191,7 @@ def _all_items(part: ListType, value: list[Any]) -> FieldSet:
         element = _element(part, item)
         if element is not None:
             found[element] = _LEAF if element in found else everything(part.element, item)
-    if len(found) <= 2:
-        return found
-    return {element: found[element] for element in sorted_elements(found)}
+    return ordered(found) if len(found) > 2 else found
 
 
 def all_new(
@@ -282,7 +311,11 @@ def _compare_entries(part: MapType, old: dict[str, Any], new: dict[str, Any]) ->
     for name, after in new.items():
         if name not in old and (type_ := fields.get(name) or element) is not None:
             added["f:" + name] = everything(type_, after)
-    return removed or None, modified or None, added or None
+    return (
+        (ordered(removed) if len(removed) > 1 else removed) or None,
+        (ordered(modified) if len(modified) > 1 else modified) or None,
+        (ordered(added) if len(added) > 1 else added) or None,
+    )
 
 
 def _compare_items(part: ListType, old: list[Any], new: list[Any]) -> Changes:
@@ -304,7 +337,11 @@ def _compare_items(part: ListType, old: list[Any], new: list[Any]) -> Changes:
         else:
             changes = everything(part.element, before[0]) if before else None, None, _LEAF
         _put_all(changes, element, removed, modified, added)
-    return removed or None, modified or None, added or None
+    return (
+        (ordered(removed) if len(removed) > 1 else removed) or None,
+        (ordered(modified) if len(modified) > 1 else modified) or None,
+        (ordered(added) if len(added) > 1 else added) or None,
+    )
 
 
 def _by_element(part: ListType, items: list[Any]) -> dict[str, list[Any]]:

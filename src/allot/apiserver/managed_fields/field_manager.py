@@ -7,15 +7,15 @@ are removed unless others own them, too.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
-from allot.apiserver.managed_fields.comparison import compare, field_set
+from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set
 from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
 from allot.apiserver.managed_fields.managers import (
     APPLY,
@@ -25,9 +25,15 @@ from allot.apiserver.managed_fields.managers import (
     Manager,
     Ownership,
 )
+from allot.apiserver.managed_fields.updated_objects import (
+    Differences,
+    UpdatedDocument,
+    UpdatedObject,
+)
 from allot.apiserver.managed_fields.updater import (
     Applied,
     ApplyConflictError,
+    ComparedIn,
     Document,
     Updater,
     Versions,
@@ -79,34 +85,6 @@ class Merged(NamedTuple):
     changed: bool
 
 
-class UpdatedObject(Protocol):
-    """An object before and after an update, as documents without managedFields."""
-
-    def whole(self) -> tuple[Document, Document]: ...
-
-    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
-        """Both with at least the top-level fields that differ, without ignored ones."""
-
-
-class UpdatedDocument(NamedTuple):
-    """An updated object that is given as documents. Parts that are the same object do not differ."""
-
-    live: Document
-    new: Document
-
-    def whole(self) -> tuple[Document, Document]:
-        return self
-
-    def differing(self, ignored: Container[str]) -> tuple[Document, Document]:
-        live, new = self
-        names = [name for name in {**live, **new} if name not in ignored]
-        names = [name for name in names if live.get(name, new) is not new.get(name, live)]
-        return (
-            {name: live[name] for name in names if name in live},
-            {name: new[name] for name in names if name in new},
-        )
-
-
 @lru_cache(1024)
 def manager_name(field_manager: str, user_agent: str) -> str:
     """The manager of a request: `fieldManager`, or the first word of its User-Agent."""
@@ -147,10 +125,11 @@ class FieldManager:
         self._schema_changes = schema_changes
         """Whether fields that are atomic now may have been granular when managers were stored."""
         self._not_owned = union(_SERVER_FIELDS, ignored or {})
-        self._ignored_parts = {
-            element.removeprefix("f:") for element, below in (ignored or {}).items() if not below
-        }
         self._updater = Updater(versions, api_version, ignored or {})
+        self._differences = Differences(
+            self._compared,
+            {element.removeprefix("f:") for element, below in (ignored or {}).items() if not below},
+        )
 
     # --- update ---
 
@@ -180,20 +159,39 @@ class FieldManager:
         if not owners and not is_new:
             return []  # created before managers were tracked
         if {owned.api_version for owned in owners.values()} <= {self._api_version}:
-            live, new = updated.differing(self._ignored_parts)
+            comparison = updated.compared(self._differences)
+            left = self._with_changes(comparison, owners, manager, now)
         else:
-            live, new = updated.whole()
+            live, new = self._both_completed(*updated.whole())
+            left = self._after_update(live, new, owners, manager, now)
+        return managers.encode(managers.capped(left))
+
+    def _compared(self, live: Document, new: Document) -> Comparison:
+        return self._updater.compared(*self._both_completed(live, new))
+
+    def _both_completed(self, live: Document, new: Document) -> tuple[Document, Document]:
         # Parts that neither has do not differ: they need not be completed.
         empty = {name: self._empty[name] for name in self._empty if name in live or name in new}
-        live, new = _completed(live, empty), _completed(new, empty)
-        owners = self._after_update(live, new, owners, manager, now)
-        return managers.encode(managers.capped(owners))
+        return _completed(live, empty), _completed(new, empty)
 
     def _after_update(
         self, live: Document, new: Document, owners: ManagedFields, name: str, now: str
     ) -> ManagedFields:
+        comparison = self._updater.compared(live, new)
+        compared_in = partial(self._updater.compared_in, live, new)
+        return self._with_changes(comparison, owners, name, now, compared_in)
+
+    def _with_changes(
+        self,
+        comparison: Comparison,
+        owners: ManagedFields,
+        name: str,
+        now: str,
+        compared_in: ComparedIn | None = None,
+    ) -> ManagedFields:
+        """The owners after an update; `compared_in` is for those that wrote another version."""
         manager = self._manager(name, UPDATE)
-        left, changed = self._updater.update(live, new, owners, manager)
+        left, changed = self._updater.update(comparison, owners, manager, compared_in)
         taken = difference(changed, _SERVER_FIELDS)
         previous = left.get(manager)
         if taken is not changed and previous is not None:
@@ -293,26 +291,27 @@ class FieldManager:
             return None
         if not isinstance(document, dict) or document.get("apiVersion") != self._api_version:
             return None
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self._updater.type
         if next(type_problems(type_, document), None) is not None:
             return None
         fields = field_set(type_, document)
-        for part in compare(type_, document, live):
+        found = compare(type_, document, live)
+        for part in (found.removed, found.modified, found.added):
             fields = difference(fields, part)
         return fields
 
     def _check(self, config: Document) -> None:
         version, kind = config.get("apiVersion"), config.get("kind")
-        version = version if isinstance(version, str) else ""
-        kind = kind if isinstance(kind, str) else ""
         if (version, kind) != (self._api_version, self._kind):
+            version = version if isinstance(version, str) else ""
+            kind = kind if isinstance(kind, str) else ""
             group, slash, name = version.rpartition("/")
             shown = f"{group}/{name}" if slash or version else "/"
             raise ApplyError(400, f"invalid object type: {shown}, Kind={kind}")
         metadata = config.get("metadata")
         if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
             raise ApplyError(400, "metadata.managedFields must be nil")
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self._updater.type
         problems = [] if fits(type_, config) else list(type_problems(type_, config))
         if problems:
             text = problems[0] if len(problems) == 1 else "errors:\n  " + "\n  ".join(problems)
@@ -338,10 +337,12 @@ def same_but_for_times(
     left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
 ) -> bool:
     """Whether entries differ only in their times."""
-    return len(left) == len(right) and all(
-        {**one, "time": None} == {**other, "time": None}
-        for one, other in zip(left, right, strict=True)
-    )
+    if len(left) != len(right):
+        return False
+    for one, other in zip(left, right, strict=True):
+        if one is not other and {**one, "time": None} != {**other, "time": None}:
+            return False
+    return True
 
 
 def _completed(document: Document, empty: Document) -> Document:
@@ -350,7 +351,7 @@ def _completed(document: Document, empty: Document) -> Document:
         found = document.get(name)
         if found is None:
             missing[name] = value
-        elif value and isinstance(value, dict) and isinstance(found, dict):
+        elif value and value.__class__ is dict and found.__class__ is dict:
             whole = _completed(found, value)
             if whole is not found:
                 missing[name] = whole

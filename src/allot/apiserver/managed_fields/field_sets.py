@@ -4,7 +4,8 @@
 
 contains `.metadata.labels` and `.metadata.labels.app`, but not `.metadata`: an element is in the set when
 it has no children, or has the child `.`. Path elements are `f:NAME` for fields, `k:{...}` for items of a
-list by their keys, `v:VALUE` for items of a set, and `i:INDEX`. Sets are immutable.
+list by their keys, `v:VALUE` for items of a set, and `i:INDEX`. Sets are immutable, and their elements are in
+the order in which they are written.
 """
 
 from __future__ import annotations
@@ -48,6 +49,12 @@ def text_key_element(key: str, value: str) -> str:
 
 def value_element(value: Any) -> str:
     return f"v:{go_json(value)}"
+
+
+@lru_cache(1024)
+def text_value_element(value: str) -> str:
+    """The item of a set that is this text: finalizers are the same few everywhere."""
+    return value_element(value)
 
 
 def go_json(value: Any) -> str:
@@ -124,10 +131,11 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
     if not left:
         return right
     found: FieldSet | None = None
+    is_longer = False
     for element, node in right.items():
         other = left.get(element)
         if other is None:
-            merged = node
+            merged, is_longer = node, True
         elif other is node or other == node:
             continue
         else:
@@ -136,7 +144,9 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
                 continue
         found = dict(left) if found is None else found
         found[element] = merged
-    return left if found is None else found
+    if found is None:
+        return left
+    return ordered(found) if is_longer else found
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -161,15 +171,16 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if element == SELF:
             continue
         node, other = left[element], right[element]
+        is_taken = not other or SELF in other
         if not node:  # a member without children
-            if not is_member(other):
+            if not is_taken:
                 continue
             below, member = node, False
         else:
-            inner = _children(node)
-            below = difference(inner, _children(other)) if other else inner
-            was_member = inner is not node
-            member = was_member and not is_member(other)
+            was_member = SELF in node
+            inner = _children(node) if was_member else node
+            below = difference(inner, other) if other else inner
+            member = was_member and not is_taken
             if below is inner and member == was_member:
                 continue
         found = dict(left) if found is None else found
@@ -187,17 +198,18 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if element == SELF:
             continue
         node, other = left[element], right[element]
-        if is_member(other):
+        if not other or SELF in other:
             found = dict(left) if found is None else found
             del found[element]
             continue
-        inner = _children(node)
-        below = recursive_difference(inner, other)
+        member = not node or SELF in node
+        inner = _children(node) if member else node
+        below = recursive_difference(inner, other) if inner else inner
         if below is inner:
             continue
         found = dict(left) if found is None else found
-        if below or is_member(node):
-            found[element] = _made(is_member(node), below)
+        if below or member:
+            found[element] = _made(member, below)
         else:
             del found[element]
     return left if found is None else found
@@ -232,7 +244,7 @@ def parse_fields(document: Any, depth: int = 0) -> FieldSet:
         if name is None:
             continue  # path elements of later versions
         found[name] = node if name not in found else _made(True, union(found[name], node))
-    return found
+    return ordered(found)
 
 
 def _canonical(element: str) -> str | None:
@@ -260,14 +272,17 @@ def _canonical(element: str) -> str | None:
 
 def in_wire_order(fields: FieldSet) -> FieldSet:
     """The same set with its elements in the order of FieldsV1."""
-    elements = sorted(fields)
-    if len(elements) > 1 and elements[-1][0] > "f":
-        elements = sorted_elements(fields)
-    found: FieldSet = {}
-    for element in elements:
-        below = fields[element]
-        found[element] = in_wire_order(below) if below else below
-    return found
+    return ordered(
+        {element: in_wire_order(below) if below else below for element, below in fields.items()}
+    )
+
+
+def ordered(fields: FieldSet) -> FieldSet:
+    """The same for a set whose elements have their own elements in order."""
+    if len(fields) < 2:
+        return fields
+    elements = sorted_elements(fields)
+    return {element: fields[element] for element in elements}
 
 
 def sorted_elements(fields: FieldSet) -> list[str]:

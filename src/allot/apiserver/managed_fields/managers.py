@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from allot.api.base import replace
 from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     FieldSetError,
     go_json,
-    in_wire_order,
     parse_fields,
     union,
 )
@@ -31,7 +31,7 @@ class InvalidEntryError(ValueError):
     """An invalid entry of managedFields."""
 
 
-class Manager(NamedTuple):
+class Manager(msgspec.Struct, frozen=True, gc=False):
     """A manager: name, operation, version and subresource. An applier is the same in all versions."""
 
     name: str
@@ -48,7 +48,8 @@ class Manager(NamedTuple):
     def identifier(self) -> str:
         """A string by which managers sort as in Kubernetes."""
         names = ("manager", "operation", "apiVersion", "subresource")
-        return go_json({name: value for name, value in zip(names, self, strict=True) if value})
+        named = zip(names, astuple(self), strict=True)
+        return go_json({name: value for name, value in named if value})
 
     @property
     def description(self) -> str:
@@ -89,7 +90,7 @@ def is_reset(entries: Sequence[Mapping[str, Any]]) -> bool:
     return len(entries) == 1 and not any(entries[0].values())
 
 
-def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Ownership]:
+def decode(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]:
     """The owners in `metadata.managedFields`; `InvalidEntryError` if an entry is invalid."""
     found = {}
     for index, entry in enumerate(entries):
@@ -114,19 +115,13 @@ def decode_stored(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]
     return dict(map(_read, entries))
 
 
-def _read(entry: Mapping[str, Any]) -> tuple[Manager, Ownership]:
-    operation, version, time = entry["operation"], entry["apiVersion"], entry.get("time")
+def _read(entry: dict[str, Any]) -> tuple[Manager, Ownership]:
+    operation, version = entry["operation"], entry["apiVersion"]
     is_apply = operation == APPLY
-    manager = Manager(
-        entry.get("manager") or "",
-        operation,
-        "" if is_apply else version,
-        entry.get("subresource") or "",
-    )
+    name, part = entry.get("manager") or "", entry.get("subresource") or ""
+    manager = Manager(name, operation, "" if is_apply else version, part)
     fields = entry.get("fieldsV1") or {}
-    return manager, Ownership(
-        fields, version, is_apply, time, entry if isinstance(entry, dict) else None
-    )
+    return manager, Ownership(fields, version, is_apply, entry.get("time"), entry)
 
 
 def encode(owners: ManagedFields) -> list[dict[str, Any]]:
@@ -163,7 +158,7 @@ def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
     if owned.time:
         entry["time"] = owned.time
     entry["fieldsType"] = _FIELDS_TYPE
-    entry["fieldsV1"] = in_wire_order(owned.fields)
+    entry["fieldsV1"] = owned.fields
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry

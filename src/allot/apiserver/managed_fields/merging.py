@@ -21,8 +21,12 @@ def merge(type_: ValueType, live: Any, applied: Any) -> Any:
     """The live value with the fields of `applied`; either may be `ABSENT`. What does not change is shared with `live`."""
     if applied is ABSENT:
         return live
+    if live is ABSENT:
+        return applied
+    if live.__class__ is applied.__class__ is dict and (map_ := type_.map) is not None:
+        return applied if map_.atomic else _merge_entries(map_, live, applied)
     part = type_.part_for(applied)
-    if live is not ABSENT and applied is None and type_.part_for(live) is not part:
+    if applied is None and type_.part_for(live) is not part:
         # null is merged as the type of the value it replaces
         part = type_.part_for(live)
     if isinstance(part, MapType):
@@ -43,9 +47,14 @@ def _merge_entries(part: MapType, live: dict[str, Any], applied: dict[str, Any])
     fields, element = part.fields, part.element
     for name, value in applied.items():
         before = live.get(name, ABSENT)
+        if value.__class__ is str and value == before:
+            continue
         type_ = fields.get(name) or element
-        after = value if type_ is None or type_.only_scalar else merge(type_, before, value)
-        if after is before or (after.__class__ is str and after == before):
+        if before is ABSENT or type_ is None or type_.only_scalar:
+            after = value
+        else:
+            after = merge(type_, before, value)
+        if after is before:
             continue
         if merged is None:
             merged = dict(live)
@@ -64,7 +73,7 @@ def _merge_items(part: ListType, live: list[Any], applied: list[Any]) -> list[An
     new_elements = list(applied_by_element)
     shared = [element for element in new_elements if element in live_by_element]
     if not live and len(new_elements) == len(applied):
-        return [merge(part.element, ABSENT, item) for item in applied]
+        return applied
     merged: list[Any] = []
     done: set[str] = set()
 

@@ -5,11 +5,13 @@ Objects are compared in the version that each owner wrote, because fields differ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from allot.api.lazy import lazy
 from allot.apiserver.managed_fields.comparison import (
     Comparison,
     all_new,
@@ -33,6 +35,8 @@ from allot.apiserver.managed_fields.schema_changes import reconciled
 from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
+ComparedIn = Callable[[str], Comparison]
+"""How an object differs in a version."""
 MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
@@ -119,20 +123,29 @@ class Updater:
         self._last: tuple[Any, FieldSet] = (object(), {})
         """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
+    @lazy
+    def type(self) -> ValueType:
+        """The objects in the version that is written."""
+        return self._versions.type_of(self._api_version)
+
     def update(
-        self, live: Document, new: Document, owners: ManagedFields, writer: Manager
+        self,
+        comparison: Comparison,
+        owners: ManagedFields,
+        writer: Manager,
+        compared_in: ComparedIn | None,
     ) -> tuple[dict[Manager, Ownership], FieldSet]:
         """The owners after a write, and the changed fields, which the writer is going to own."""
-        comparison = self._compared(live, new)
-        left = self._disowned(live, new, owners, writer, comparison)
-        mine, removed = left.get(writer), comparison.removed
+        removed, changed = comparison.removed, comparison.changed
+        left = self._disowned(owners, writer, removed, changed, compared_in)
+        mine = left.get(writer)
         if mine is not None and removed:
             fields = difference(mine.fields, removed)
             if fields:
                 left[writer] = mine.with_fields(fields)
             else:
                 del left[writer]
-        return left, comparison.changed
+        return left, changed
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
@@ -196,7 +209,7 @@ class Updater:
 
     def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
         """The types of the parts of an object that its creator owns."""
-        part = self._versions.type_of(self._api_version).map
+        part = self.type.map
         assert part is not None
         self._new_types = {
             name: type_
@@ -218,34 +231,35 @@ class Updater:
 
         `ApplyConflictError` if others own fields that change, unless it is forced.
         """
-        type_ = self._versions.type_of(self._api_version)
+        type_ = self.type
         merged = merge(type_, live, config)
         fields = recursive_difference(field_set(type_, config), self._ignored)
         last = owners.get(manager)
         mine = Ownership(fields, self._api_version, True, last.time if last else None)
         owners = {**owners, manager: mine}
         pruned = self._pruned(merged, owners, last, mine)
-        comparison = self._compared(live, pruned)
-        left = self._disowned(live, pruned, owners, manager, comparison, force=force)
+        comparison = self.compared(live, pruned)
+        removed, changed = comparison.removed, comparison.changed
+        compared_in = partial(self.compared_in, live, pruned)
+        left = self._disowned(owners, manager, removed, changed, compared_in, force=force)
         return Applied(None if same_value(live, pruned) else pruned, left)
 
-    def _compared(self, live: Document, new: Document) -> Comparison:
-        type_ = self._versions.type_of(self._api_version)
-        found = compare(type_, live, new)
-        return found.without(self._ignored)
+    def compared(self, live: Document, new: Document) -> Comparison:
+        """How an object differs, in the version that is written."""
+        return compare(self.type, live, new).without(self._ignored)
 
     def _disowned(
         self,
-        live: Document,
-        new: Document,
         owners: ManagedFields,
         writer: Manager,
-        comparison: Comparison,
+        removed: FieldSet,
+        changed: FieldSet,
+        compared_in: ComparedIn | None,
         *,
         force: bool = True,
     ) -> dict[Manager, Ownership]:
         """The owners without the fields that have another owner or are removed."""
-        comparisons = {self._api_version: (comparison.removed, comparison.changed)}
+        comparisons = {self._api_version: (removed, changed)}
         left: dict[Manager, Ownership] = {}
         conflicts: dict[Manager, FieldSet] = {}
         for manager, owned in owners.items():
@@ -255,14 +269,15 @@ class Updater:
                 continue
             version = owned.api_version
             if version not in comparisons:
+                assert compared_in is not None
                 try:
-                    compared = self._compared_in(version, live, new)
+                    compared = compared_in(version)
                 except UnknownVersionError:
                     continue
                 comparisons[version] = compared.removed, compared.changed
             removed, changed = comparisons[version]
             fields = owned.fields
-            lost = intersection(fields, changed)
+            lost = intersection(fields, changed) if changed else None
             if lost:
                 conflicts[manager] = lost
                 fields = difference(fields, lost)
@@ -274,7 +289,8 @@ class Updater:
             raise ApplyConflictError(conflicts)
         return left
 
-    def _compared_in(self, version: str, live: Document, new: Document) -> Comparison:
+    def compared_in(self, live: Document, new: Document, version: str) -> Comparison:
+        """How it differs in another version; `UnknownVersionError` if that is not served."""
         found = compare(
             self._versions.type_of(version),
             self._versions.convert(live, version),

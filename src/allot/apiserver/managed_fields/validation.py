@@ -14,6 +14,7 @@ from allot.apiserver.managed_fields.value_types import (
     STRING,
     ListType,
     MapType,
+    Names,
     PathElementError,
     ValueType,
 )
@@ -26,32 +27,53 @@ def fits(type_: ValueType, value: Any) -> bool:
     """Whether a document certainly has no `type_problems`: most have none."""
     if value is None:
         return True
-    if isinstance(value, dict):
+    if value.__class__ is dict:
         part = type_.map
         if part is None:
             return False
-        fields, element = part.fields, part.element
-        for name, item in value.items():
-            found = fields.get(name) or element
-            if found is None:
-                return False
-            is_text = item.__class__ is str and found.only_scalar and found.scalar == STRING
-            if not is_text and not fits(found, item):
-                return False
-        return True
-    if isinstance(value, list):
+        names = part.known_names.get(tuple(value)) or part.names_of(value)
+        return _entries_fit(part, value) if names is None else _named_fit(names, value)
+    if value.__class__ is list:
         return type_.list is not None and _items_fit(type_.list, value)
     return bool(type_.scalar) and not _scalar_problem(type_.scalar, value)
 
 
-def _items_fit(part: ListType, value: list[Any]) -> bool:
-    if part.associative:
-        try:
-            if len(set(map(part.path_element, value))) < len(value):
-                return False
-        except PathElementError:
+def _named_fit(names: Names, value: dict[str, Any]) -> bool:
+    for name, type_ in names.others:
+        if not fits(type_, value[name]):
             return False
-    return all(fits(part.element, item) for item in value)
+    for name in names.texts:
+        item = value[name]
+        if item.__class__ is not str and item is not None:
+            return False
+    return True
+
+
+def _entries_fit(part: MapType, value: dict[str, Any]) -> bool:
+    fields, element = part.fields, part.element
+    for name, item in value.items():
+        found = fields.get(name) or element
+        if found is None:
+            return False
+        if not (item.__class__ is str and found.is_text) and not fits(found, item):
+            return False
+    return True
+
+
+def _items_fit(part: ListType, value: list[Any]) -> bool:
+    seen: set[str] = set()
+    for item in value:
+        if part.associative:
+            try:
+                element = part.path_element(item)
+            except PathElementError:
+                return False
+            if element in seen:
+                return False
+            seen.add(element)
+        if not fits(part.element, item):
+            return False
+    return True
 
 
 def type_problems(type_: ValueType, value: Any, path: Path = ()) -> Iterator[str]:
@@ -97,7 +119,7 @@ def _map_problems(part: MapType, value: dict[str, Any], path: Path) -> Iterator[
         if found is None:
             yield _at((*path, field_element(name)), "field not declared in schema")
             return
-        if item.__class__ is str and found.only_scalar and found.scalar == STRING:
+        if item.__class__ is str and found.is_text:
             continue  # most values
         yield from type_problems(found, item, (*path, field_element(name)))
 

@@ -7,11 +7,16 @@ identified by keys or by value; maps are atomic or owned key by key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from allot.api.lazy import lazy
 from allot.apiserver.managed_fields.field_sets import (
+    SELF,
+    FieldSet,
+    field_element,
     key_element,
     text_key_element,
+    text_value_element,
     value_element,
 )
 
@@ -19,6 +24,8 @@ STRING: Final = "string"
 NUMERIC: Final = "numeric"
 BOOLEAN: Final = "boolean"
 ANY_SCALAR: Final = "untyped"
+MAX_KNOWN_NAMES: Final = 64
+"""Sets of names of fields that are remembered for one type."""
 
 
 class PathElementError(ValueError):
@@ -46,14 +53,15 @@ class ListType:
 
     def path_element(self, item: Any) -> str:
         """The path element of an item; `PathElementError` if it cannot be identified."""
-        if not self.keys:
+        keys = self.keys
+        if not keys:
             return _set_element(item)
+        if len(keys) == 1 and item.__class__ is dict and item.get(keys[0]).__class__ is str:
+            return text_key_element(keys[0], item[keys[0]])
         if item is None:
             raise PathElementError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
             raise PathElementError("associative list with keys may not have non-map elements")
-        if len(self.keys) == 1 and (value := item.get(self.keys[0])).__class__ is str:
-            return text_key_element(self.keys[0], value)
         found = {}
         for key in self.keys:
             if key in item:
@@ -64,6 +72,8 @@ class ListType:
 
 
 def _set_element(item: Any) -> str:
+    if item.__class__ is str:
+        return text_value_element(item)
     if isinstance(item, dict):
         raise PathElementError("associative list without keys has an element that's a map type")
     if isinstance(item, list):
@@ -75,10 +85,23 @@ def _set_element(item: Any) -> str:
     return value_element(item)
 
 
+class Names(NamedTuple):
+    """What the names in an object, all of them in the schema, say about its fields without their values."""
+
+    fields: FieldSet
+    """All of them as leaves, in wire order."""
+    everything: FieldSet
+    """The same, and the object itself."""
+    texts: tuple[str, ...]
+    """The fields that are strings."""
+    others: tuple[tuple[str, ValueType], ...]
+    """The fields that are not."""
+    with_parts: tuple[tuple[str, str, ValueType], ...]
+    """The fields that may have parts with separate owners: name, path element and type."""
+
+
 class MapType:
     """Objects: named fields, or any keys with values of one type, or both."""
-
-    __slots__ = ("_fields", "_make_fields", "atomic", "element")
 
     def __init__(
         self,
@@ -90,15 +113,41 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self._make_fields = fields
-        self._fields: Mapping[str, ValueType] | None = None if fields else {}
+        self.known_names: dict[tuple[str, ...], Names] = {}
+        """What `names_of` has found."""
 
-    @property
+    @lazy
     def fields(self) -> Mapping[str, ValueType]:
         """The named fields. Created on first use, because types may be recursive."""
-        if self._fields is None:
-            assert self._make_fields is not None
-            self._fields = self._make_fields()
-        return self._fields
+        return self._make_fields() if self._make_fields is not None else {}
+
+    def names_of(self, value: Mapping[str, Any]) -> Names | None:
+        """What the names in an object say about its fields; None if it has others than those in the schema."""
+        if self.element is not None:
+            return None
+        key = tuple(value)
+        found = self.known_names.get(key)
+        if found is None and self.fields.keys() >= value.keys():
+            if len(self.known_names) >= MAX_KNOWN_NAMES:
+                self.known_names.clear()
+            found = self.known_names[key] = self._names(key)
+        return found
+
+    def _names(self, names: tuple[str, ...]) -> Names:
+        types = {name: self.fields[name] for name in names}
+        fields: FieldSet = {field_element(name): {} for name in sorted(names)}
+        texts = tuple(name for name in names if types[name].is_text)
+        return Names(
+            fields,
+            {SELF: {}, **fields},
+            texts,
+            tuple((name, types[name]) for name in names if name not in texts),
+            tuple(
+                (name, field_element(name), type_)
+                for name, type_ in types.items()
+                if not type_.has_one_owner
+            ),
+        )
 
     def type_of(self, name: str) -> ValueType | None:
         """The type of a field or key; None if it is not in the schema: such a field has no owner."""
@@ -111,7 +160,7 @@ Part = str | ListType | MapType
 class ValueType:
     """The values that are allowed for one field."""
 
-    __slots__ = ("list", "map", "only_scalar", "scalar")
+    __slots__ = ("is_text", "list", "map", "only_scalar", "scalar")
 
     def __init__(
         self, scalar: str = "", list_: ListType | None = None, map_: MapType | None = None
@@ -120,6 +169,8 @@ class ValueType:
         self.list = list_
         self.map = map_
         self.only_scalar = list_ is None and map_ is None
+        self.is_text = self.only_scalar and scalar == STRING
+        """Whether every value is a string."""
 
     @property
     def has_one_owner(self) -> bool:

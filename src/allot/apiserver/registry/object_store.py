@@ -243,19 +243,19 @@ class ObjectStore:
 
         Of several updates each applies to the result of the one before. They are stored together, or not at all.
         """
-        attempt = partial(self._try_update, resource, key, updates)
         calls_webhooks = is_converted(resource)
         if not self._admission.activity.is_idle:
             for _, info in updates:
                 await self._admission.prepare("update", resource, info)
                 calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
+        store_key = self._caches.key(resource, *key)
+        attempt = partial(self._try_update, resource, key, updates)
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
-            return await self._retry_on_conflict(resource, key, attempt)
-        store_key = self._caches.key(resource, *key)
+            return await self._retry_on_conflict(resource, key, store_key, attempt)
         await self._turns.take(store_key)
         try:
-            return await self._retry_on_conflict(resource, key, attempt)
+            return await self._retry_on_conflict(resource, key, store_key, attempt)
         finally:
             self._turns.leave(store_key)
 
@@ -263,10 +263,10 @@ class ObjectStore:
         self,
         resource: Resource,
         key: ObjectKey,
+        store_key: str,
         attempt: Callable[[StoredObject], Awaitable[Written | None]],
     ) -> Written:
         """Run `attempt` on the stored object, again after every write conflict."""
-        store_key = self._caches.key(resource, *key)
         with api_errors_for_storage():
             for _ in range(MAX_TRIES):
                 stored = await self._caches.get(resource, store_key)
@@ -286,7 +286,9 @@ class ObjectStore:
     ) -> Written | None:
         """The outcome; None after a write conflict."""
         codec = storage_codec(resource)
-        home = await self._caches.namespace(key.namespace) if key.namespace else None
+        # Only DRA kinds ask what their namespace grants.
+        asks_namespace = key.namespace and resource.info.is_typed
+        home = await self._caches.namespace(key.namespace) if asks_namespace else None
         stored_size, stored_work = len(stored.entry.value), json_work(stored.entry.value)
         has_hooks, converts = self._hooks.are_for("update", resource), is_converted(resource)
         shown = await self._converter.shown(resource, stored) if converts else stored
@@ -371,7 +373,10 @@ class ObjectStore:
         self, resource: Resource, key: ObjectKey, options: DeleteOptions, info: RequestInfo
     ) -> Written:
         return await self._retry_on_conflict(
-            resource, key, lambda stored: self._try_delete(resource, key, stored, options, info)
+            resource,
+            key,
+            self._caches.key(resource, *key),
+            lambda stored: self._try_delete(resource, key, stored, options, info),
         )
 
     async def _try_delete(

@@ -7,7 +7,7 @@ from typing import Any
 
 from allot.apiserver.http.field_managers import field_manager_for
 from allot.apiserver.kinds.resources import RESOURCES
-from allot.apiserver.managed_fields.field_manager import UpdatedDocument
+from allot.apiserver.managed_fields.updated_objects import UpdatedDocument
 
 POD = next(resource for resource in RESOURCES if resource.kind == "Pod")
 EVENT = next(resource for resource in RESOURCES if resource.group == "events.k8s.io")

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from allot.apiserver.http.field_managers import (
+    UpdatedTyped,
     field_manager_of,
     partial_document,
     updated_object,
 )
 from allot.apiserver.http.routes import Target
-from allot.apiserver.managed_fields.field_manager import UpdatedDocument
+from allot.apiserver.managed_fields.updated_objects import UpdatedDocument
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
 
@@ -85,6 +86,9 @@ def test_only_what_differs_becomes_json() -> None:
     old = claim({"labels": {"a": "b"}}, SPECS[0], STATUSES[1])
     new = claim({"labels": {"a": "b"}, "finalizers": ["example.com/a"]}, SPECS[0], STATUSES[1])
 
-    differing = updated_object(new, old, target("v1", "")).differing(("status",))
+    update = updated_object(new, old, target("v1", ""))
+    assert isinstance(update, UpdatedTyped)
 
-    assert differing == ({"metadata": {}}, {"metadata": {"finalizers": ["example.com/a"]}})
+    differing = msgspec.json.decode(update.differing(("status",)))
+
+    assert differing == [{"metadata": {}}, {"metadata": {"finalizers": ["example.com/a"]}}]

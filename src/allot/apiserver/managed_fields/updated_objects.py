@@ -1,0 +1,66 @@
+"""Objects before and after an update, and how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from typing import Final, NamedTuple, Protocol
+
+from allot.apiserver.managed_fields.comparison import Comparison
+from allot.apiserver.managed_fields.updater import Document
+
+MAX_KNOWN: Final = 256
+MAX_KNOWN_BYTES: Final = 256
+"""What is longer says more than a finalizer or a label, and is hardly seen again."""
+
+
+class Differences:
+    """Compares what differs between objects at one endpoint. Short differences are remembered."""
+
+    def __init__(
+        self, compare: Callable[[Document, Document], Comparison], ignored: Container[str]
+    ) -> None:
+        self.of = compare
+        """The comparison of documents that have at least the top-level fields that differ."""
+        self.ignored = ignored
+        """Top-level fields that need not be compared."""
+        self._known: dict[bytes, Comparison] = {}
+
+    def of_text(self, text: bytes, decode: Callable[[bytes], Iterable[Document]]) -> Comparison:
+        """The same for both documents in one text."""
+        found = self._known.get(text)
+        if found is None:
+            found = self.of(*decode(text))
+            if len(text) <= MAX_KNOWN_BYTES:
+                if len(self._known) >= MAX_KNOWN:
+                    self._known.clear()
+                self._known[text] = found
+        return found
+
+
+class UpdatedObject(Protocol):
+    """An object before and after an update."""
+
+    def whole(self) -> tuple[Document, Document]:
+        """Both as documents without managedFields."""
+
+    def compared(self, differences: Differences) -> Comparison:
+        """How they differ."""
+
+
+class UpdatedDocument(NamedTuple):
+    """An updated object that is given as documents. Parts that are the same object do not differ."""
+
+    live: Document
+    new: Document
+
+    def whole(self) -> tuple[Document, Document]:
+        return self
+
+    def compared(self, differences: Differences) -> Comparison:
+        live, new = self
+        names = [name for name in {**live, **new} if name not in differences.ignored]
+        names = [name for name in names if live.get(name, new) is not new.get(name, live)]
+        return differences.of(
+            {name: live[name] for name in names if name in live},
+            {name: new[name] for name in names if name in new},
+        )

@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
 from allot.api.identities import ObjectKey
 from allot.api.managed_fields import strip_managed_fields
@@ -38,6 +39,12 @@ class ResourceEventHandlers(NamedTuple, Generic[T]):
     on_add: Callable[[T], None] | None = None
     on_update: Callable[[T, T], None] | None = None
     on_delete: Callable[[T], None] | None = None
+    needs: Informer[Any] | None = None
+    """Without objects in this one, the handlers have nothing to do and are not called."""
+
+    @property
+    def are_needed(self) -> bool:
+        return self.needs is None or len(self.needs.store) > 0
 
 
 Follower = Callable[[ObjectKey, T | None, T | None], None]
@@ -104,6 +111,8 @@ class Informer(Generic[T]):
         self._clock = client.clock
         self._chance = chance
         self._set_handlers(())
+        self._needed_by: WeakSet[Informer[Any]] | None = None
+        """Informers with event handlers that are called only while this one has objects."""
         self._followers: tuple[Follower[T], ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._skipped: dict[ObjectKey, T] = {}
@@ -140,10 +149,18 @@ class Informer(Generic[T]):
         on_add: Callable[[T], None] | None = None,
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
+        *,
+        needs: Informer[Any] | None = None,
     ) -> ResourceEventHandlers[T]:
-        """Register event handlers. `on_add` is called immediately for existing objects."""
-        handlers = ResourceEventHandlers(on_add, on_update, on_delete)
-        if on_add is not None:
+        """Register event handlers. `on_add` is called immediately for existing objects.
+
+        Handlers that need another informer are called only while that has objects.
+        """
+        handlers = ResourceEventHandlers(on_add, on_update, on_delete, needs)
+        if needs is not None:
+            needs._needed_by = needs._needed_by or WeakSet()
+            needs._needed_by.add(self)
+        if on_add is not None and handlers.are_needed:
             self._replay(on_add)
         self._set_handlers((*self._handlers, handlers))
         return handlers
@@ -153,9 +170,14 @@ class Informer(Generic[T]):
 
     def _set_handlers(self, handlers: tuple[ResourceEventHandlers[T], ...]) -> None:
         self._handlers = handlers
-        self._on_add = tuple(each.on_add for each in handlers if each.on_add is not None)
-        self._on_update = tuple(each.on_update for each in handlers if each.on_update is not None)
-        self._on_delete = tuple(each.on_delete for each in handlers if each.on_delete is not None)
+        needed = [each for each in handlers if each.are_needed]
+        self._on_add = tuple(each.on_add for each in needed if each.on_add is not None)
+        self._on_update = tuple(each.on_update for each in needed if each.on_update is not None)
+        self._on_delete = tuple(each.on_delete for each in needed if each.on_delete is not None)
+
+    def _emptiness_changed(self) -> None:
+        for informer in self._needed_by or ():
+            informer._set_handlers(informer._handlers)
 
     def add_follower(self, follower: Follower[T]) -> None:
         """Call `follower` after each change of the store. Objects that exist are left to the caller."""
@@ -255,9 +277,13 @@ class Informer(Generic[T]):
         for follower in self._followers:
             follower(key, old, new)
         if new is None:
+            if self._needed_by and not len(self.store):
+                self._emptiness_changed()
             if old is not None:
                 self._call(self._on_delete, key, old)
         elif old is None:
+            if self._needed_by and len(self.store) == 1:
+                self._emptiness_changed()
             self._call(self._on_add, key, new)
         else:
             for on_update in self._on_update:

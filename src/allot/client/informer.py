@@ -99,7 +99,7 @@ class Informer(Generic[T]):
         """`source` is another informer of this process to get objects from, instead of from the API server."""
         self.resource = resource
         self.scope = scope
-        self.store: ObjectStore[T] = ObjectStore(resource.codec, indexes or {})
+        self.store: ObjectStore[T] = ObjectStore(indexes or {})
         self._feed: Feed = (
             source.feed(self)
             if source is not None
@@ -225,12 +225,18 @@ class Informer(Generic[T]):
         return self.store.keys()
 
     def put(self, obj: T) -> None:
+        """A successor of the same name is a deletion and an addition."""
         # Not read from the store; a write without them leaves the stored ones unchanged.
         strip_managed_fields(obj)
-        key = self.resource.codec.key(obj)
+        codec = self.resource.codec
+        key = codec.key(obj)
+        known = self.store.get(key)
         try:
-            for old, new in self.store.put(key, obj):
-                self._notify(key, old, new)
+            if known is None or codec.resource_version(known) != codec.resource_version(obj):
+                if known is not None and codec.uid(known) != codec.uid(obj):
+                    self.store.drop(key)
+                    self._notify(key, known, None)
+                self._notify(key, self.store.put(key, obj), obj)
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
@@ -240,7 +246,7 @@ class Informer(Generic[T]):
     def put_newer(self, key: ObjectKey, obj: T) -> None:
         """Put a version that another informer has put just now: it is newer, and has no managedFields."""
         try:
-            old = self.store.put_newer(key, obj)
+            old = self.store.put(key, obj)
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
@@ -256,8 +262,9 @@ class Informer(Generic[T]):
 
     def drop(self, key: ObjectKey, last: T | None = None) -> None:
         self._skipped.pop(key, None)
-        for old, new in self.store.drop(key, last):
-            self._notify(key, old, new)
+        old = self.store.drop(key)
+        if old is not None:
+            self._notify(key, old if last is None else last, None)
 
     async def _retry_skipped(self) -> None:
         """Retry objects for which an index function failed. Other objects are not delayed."""
@@ -276,33 +283,31 @@ class Informer(Generic[T]):
         """Call followers and event handlers: for an addition without `old`, for a deletion without `new`."""
         for follower in self._followers:
             follower(key, old, new)
-        if new is None:
-            if self._needed_by and not len(self.store):
-                self._emptiness_changed()
-            if old is not None:
-                self._call(self._on_delete, key, old)
-        elif old is None:
+        handlers: Iterable[Callable[..., None]]
+        objects: tuple[Any, ...]
+        if old is not None and new is not None:
+            handlers, objects = self._on_update, (old, new)
+        elif new is not None:
             if self._needed_by and len(self.store) == 1:
                 self._emptiness_changed()
-            self._call(self._on_add, key, new)
+            handlers, objects = self._on_add, (new,)
         else:
-            for on_update in self._on_update:
-                try:
-                    on_update(old, new)
-                except Exception:
-                    log.exception("%s %s: an event handler failed", self.resource, key)
-
-    def _call(self, handlers: Iterable[Callable[[T], None]], key: ObjectKey, obj: T) -> None:
+            if self._needed_by and not len(self.store):
+                self._emptiness_changed()
+            handlers, objects = self._on_delete, (old,)
         for handler in handlers:
             try:
-                handler(obj)
+                handler(*objects)
             except Exception:
                 log.exception("%s %s: an event handler failed", self.resource, key)
 
     def _replay(self, on_add: Callable[[T], None]) -> None:
         for key in tuple(self.store.keys()):
             if (obj := self.store.get(key)) is not None:
-                self._call((on_add,), key, obj)
+                try:
+                    on_add(obj)
+                except Exception:
+                    log.exception("%s %s: an event handler failed", self.resource, key)
 
 
 list_ = list

@@ -290,7 +290,8 @@ class _Incoming:
         self._send = send
         self._failure = ""
         self._pieces: deque[bytes] = deque()
-        self._news = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
+        """Set while the reader waits."""
         self._taken = 0
         self._waits_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -306,7 +307,11 @@ class _Incoming:
             case EndFrame():
                 self.is_over = True
                 self._failure = frame.failure
-        self._news.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     async def started(self, idle_seconds: float | None) -> HeadFrame:
         while self.head is None and not self.is_over:
@@ -331,27 +336,30 @@ class _Incoming:
             await self._wait(idle_seconds)
 
     async def _wait(self, idle_seconds: float | None) -> None:
-        self._news.clear()
+        loop = asyncio.get_running_loop()
         if idle_seconds is not None:
-            loop = asyncio.get_running_loop()
             self._waits_since = loop.time()
             if self._timer is None:
                 self._timer = loop.call_later(idle_seconds, self._check_idle, idle_seconds)
-        await self._news.wait()
+        self._reader = loop.create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
         if self._is_idle:
             raise TransportError(f"no data for {idle_seconds} s", was_sent=True)
 
     def _check_idle(self, idle_seconds: float) -> None:
         self._timer = None
-        if self._news.is_set():
-            return  # the reader is at work
+        if self._reader is None or self._reader.done():
+            return  # it is at work
         loop = asyncio.get_running_loop()
         rest = self._waits_since + idle_seconds - loop.time()
         if rest > 0:
             self._timer = loop.call_later(rest, self._check_idle, idle_seconds)
         else:
             self._is_idle = True
-            self._news.set()
+            self._wake()
 
     def close(self) -> None:
         if self._timer is not None:

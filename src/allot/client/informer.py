@@ -100,6 +100,7 @@ class Informer(Generic[T]):
         self.resource = resource
         self.scope = scope
         self.store: ObjectStore[T] = ObjectStore(indexes or {})
+        self.get = self.store.get
         self._feed: Feed = (
             source.feed(self)
             if source is not None
@@ -189,9 +190,6 @@ class Informer(Generic[T]):
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         """Add an index for `by_index`. Adding the same index again has no effect."""
         self.store.add_index(name, function)
-
-    def get(self, key: ObjectKey) -> T | None:
-        return self.store.get(key)
 
     async def find_live(self, key: ObjectKey) -> T | None:
         """The object on the server, for decisions that an outdated one would make wrong."""

@@ -19,7 +19,6 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from itertools import count
 from typing import Final, cast
 
 import msgspec
@@ -173,7 +172,7 @@ class Link:
 
     def __init__(self) -> None:
         self._protocol = FrameProtocol(self._received, self._on_lost)
-        self._ids = count(1)
+        self._last_id = 0
         self._answers: dict[int, asyncio.Future[Response]] = {}
         """Of requests that nobody waits for any more, until they are answered as well."""
         self._streams: dict[int, _Incoming] = {}
@@ -181,13 +180,13 @@ class Link:
         self.serve: Callable[[RequestFrame], Awaitable[ResponseFrame]] | None = None
         """Handles requests of the server."""
         self.is_lost = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Link:
         """A link over a connected socket, which it owns."""
         link = cls()
-        loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: link._protocol, sock=connection)
+        await link._loop.create_connection(lambda: link._protocol, sock=connection)
         return link
 
     def close(self) -> None:
@@ -238,8 +237,8 @@ class Link:
         """The response to a request, which is sent at once or as a part of a sequence."""
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
-        number = next(self._ids)
-        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        number = self._last_id = self._last_id + 1
+        answer: asyncio.Future[Response] = self._loop.create_future()
         self._answers[number] = answer
         frame = RequestFrame(number, method, path, query, headers, body, False, user)
         if sequence is None:
@@ -251,7 +250,7 @@ class Link:
     def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
-        number = next(self._ids)
+        number = self._last_id = self._last_id + 1
         stream = self._streams[number] = _Incoming(number, self._protocol.send)
         self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True, user))
         return stream

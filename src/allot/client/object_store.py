@@ -49,14 +49,12 @@ class ObjectStore(Generic[T]):
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
         self._objects: dict[ObjectKey, T] = {}
+        self.get: Callable[[ObjectKey], T | None] = self._objects.get
         self._functions = dict(indexes)
         self._indexes = {name: _Index(function) for name, function in indexes.items()}
         """Those that are kept up to date."""
 
     # --- reading ---
-
-    def get(self, key: ObjectKey) -> T | None:
-        return self._objects.get(key)
 
     def list(self) -> list[T]:
         return list(self._objects.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -151,12 +152,13 @@ class ClaimCreator:
         client = in_order(self._client, len(new_claims) + 1)
         if statuses is None or client is None:
             return False
-        try:
-            sent = [self._submit(client, pod, new) for new in new_claims]
-            named = self._apply(client, pod, statuses)
-            for new, created in zip(new_claims, sent, strict=True):
+        sent = [self._submit(client, pod, new) for new in new_claims]
+        named = self._apply(client, pod, statuses)
+        for new, created in zip(new_claims, sent, strict=True):
+            with suppress(ClientError):  # then the names are not written either
                 await created
                 self._note_created(new.key, pod, new.template)
+        try:
             await named
         except ClientError:
             return False

@@ -174,7 +174,7 @@ class Link:
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._last_id = 0
         self._answers: dict[int, asyncio.Future[Response]] = {}
-        """Of requests that nobody waits for any more, until they are answered as well."""
+        """Including those of cancelled callers, until the server has answered."""
         self._streams: dict[int, _Incoming] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self.serve: Callable[[RequestFrame], Awaitable[ResponseFrame]] | None = None
@@ -219,7 +219,7 @@ class Link:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(TransportError(LOST, was_sent=True))
-                answer.exception()  # nobody has to wait for it
+                answer.exception()  # retrieved: the caller may have been cancelled
         self._answers.clear()
         for stream in self._streams.values():
             stream.received(EndFrame(0, LOST))

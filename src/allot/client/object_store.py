@@ -132,7 +132,7 @@ class ObjectStore(Generic[T]):
             index.put(key, values)
 
     def drop(self, key: ObjectKey) -> T | None:
-        """Remove an object, and return it; None if there is none."""
+        """Remove an object, and return it; None if it is not in the store."""
         old = self._objects.pop(key, None)
         if old is not None:
             for index in self._indexes.values():

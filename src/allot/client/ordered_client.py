@@ -30,7 +30,7 @@ class OrderedClient(Client):
 
 
 class _SuccessOf:
-    """The response to a request that is sent, if it is a success. Nobody has to wait for it."""
+    """The response to a request that was sent, awaited or not. Raises `ApiStatusError` unless it is a success."""
 
     __slots__ = ("_sent",)
 

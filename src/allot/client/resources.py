@@ -29,7 +29,7 @@ RawT = TypeVar("RawT", bound=RawObject)
 
 
 _is_plain: Final = re.compile(r"[A-Za-z0-9._-]*").fullmatch
-"""Whether a text needs no escapes in a path, as most names that Kubernetes accepts."""
+"""Matches what needs no escapes in a path, such as most names that Kubernetes accepts."""
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ class ClusterTransport:
     def in_order(self, count: int) -> Transport | None:
         """A transport for the next `count` requests, which the server runs one after the other; None if it cannot.
 
-        They are sent together, the last one when it is asked for, whatever is waited for. After one that fails, the
-        others are not run: they get `NOT_RUN`.
+        They are sent together, when the last one is requested, before any response is awaited. After one that fails,
+        the others are not run: they get `NOT_RUN`.
         """
         return None
 

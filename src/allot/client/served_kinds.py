@@ -41,6 +41,8 @@ Listener = Callable[[ServedKind, MetadataObject | None, MetadataObject | None], 
 
 
 class _Listening(NamedTuple):
+    """A listener, and which changes it is called for."""
+
     listener: Listener
     only_deletions: bool
     needs: Informer[Any] | None
@@ -198,7 +200,8 @@ class ServedKinds:
         log.debug("watching %s", kind)
         informer = self._informers.new_informer(kind.resource)
         if name == DEFINITIONS:
-            informer.add_handlers(*[lambda *_: self._definitions_changed.set()] * 3)
+            changed = self._definition_changed
+            informer.add_handlers(changed, changed, changed)
         for listening in self._listening:
             _add_handlers(informer, kind, listening)
         self._followed[name] = (kind, informer)
@@ -208,11 +211,14 @@ class ServedKinds:
         kind, informer = self._followed.pop(name)
         log.info("%s is no longer served", kind)
         await informer.stop()
-        if name == DEFINITIONS:
-            self._definitions_changed.set()
         for obj in informer.list():
+            if name == DEFINITIONS:
+                self._definition_changed()
             for listening in self._listening:
                 listening.listener(kind, obj, None)
+
+    def _definition_changed(self, *_: MetadataObject) -> None:
+        self._definitions_changed.set()
 
 
 def _add_handlers(

@@ -43,7 +43,10 @@ class RequestsInOrder:
         self._turn = asyncio.Lock()
         self._has_failed = False
 
-    async def request(self, *arguments: Any) -> Response:
+    def request(self, *arguments: Any) -> Awaitable[Response]:
+        return asyncio.create_task(self._request(*arguments))
+
+    async def _request(self, *arguments: Any) -> Response:
         async with self._turn:
             if self._has_failed:
                 return Response(NOT_RUN, (), b"{}")

@@ -178,4 +178,4 @@ def test_steps_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     # The pod and its claim: other versions have the same owners.
     assert steps.owners["put"] / PODS == 2
     # By informers and controllers, most of which find that there is nothing they care about.
-    assert steps.calls["for events"] / PODS < 660
+    assert steps.calls["for events"] / PODS < 500

@@ -6,12 +6,13 @@ from typing import Final
 
 SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
+_BASE: Final = len(SUFFIX_CHARACTERS)
 
 
 def suffix_of(number: int, length: int = SUFFIX_LENGTH) -> str:
     """The lowest digits of a number in these characters, the lowest one first."""
-    characters = []
+    base, suffix = _BASE, ""
     for _ in range(length):
-        number, digit = divmod(number, len(SUFFIX_CHARACTERS))
-        characters.append(SUFFIX_CHARACTERS[digit])
-    return "".join(characters)
+        suffix += SUFFIX_CHARACTERS[number % base]
+        number //= base
+    return suffix

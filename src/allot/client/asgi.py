@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -27,8 +28,7 @@ Application = Callable[
 ]
 
 DISCONNECT: Final[Message] = {"type": "http.disconnect"}
-_CONTENT_TYPE: Final = b"content-type"
-_JSON_TYPE: Final = (_CONTENT_TYPE, JSON.encode())
+HEADERS_KEPT: Final = 128
 
 
 def http_scope(
@@ -61,13 +61,16 @@ def headers_with(
     headers: Mapping[str, str] | None = None,
 ) -> Headers:
     """The headers of a request: those `given`, the type of its body, if it has one, and `headers`."""
+    more = tuple(headers.items()) if headers else ()
     if body is not None:
-        is_json = content_type is JSON
-        given = [*given, _JSON_TYPE if is_json else (_CONTENT_TYPE, content_type.encode())]
-    if headers:
-        encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        given = [*given, *encoded]
-    return given
+        more = (("content-type", content_type), *more)
+    return [*given, *_encoded(more)] if more else given
+
+
+@lru_cache(HEADERS_KEPT)
+def _encoded(headers: tuple[tuple[str, str], ...]) -> Headers:
+    """Clients repeat the few that they have."""
+    return [(name.lower().encode(), value.encode()) for name, value in headers]
 
 
 class CollectedAnswer:

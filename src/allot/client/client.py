@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -28,7 +28,13 @@ from allot.client.rate_limits import RequestLimit
 from allot.client.read_client import ReadClient, decoded
 from allot.client.resources import PODS, Resource
 from allot.client.retries import NEVER
-from allot.client.transport import JSON, WITH_STATUS, WITHOUT_OBJECT, ClusterTransport, Response
+from allot.client.transport import (
+    JSON,
+    WITH_STATUS,
+    WITHOUT_OBJECT,
+    ClusterTransport,
+    Response,
+)
 
 CONFLICT_ATTEMPTS: Final = 10
 
@@ -49,23 +55,23 @@ class Client(ReadClient):
         headers = self._accept(resource)
         return decoded(resource, await self._create(resource, obj, dry_run, strict, headers))
 
-    async def submit_create(
+    def submit_create(
         self, resource: Resource[T], obj: T, *, dry_run: bool = False, strict: bool = False
-    ) -> Response:
+    ) -> Awaitable[Response]:
         """`create` for callers that do not need the stored object."""
-        return await self._create(resource, obj, dry_run, strict, self._without_object(resource))
+        return self._create(resource, obj, dry_run, strict, self._without_object(resource))
 
-    async def _create(
+    def _create(
         self,
         resource: Resource[T],
         obj: T,
         dry_run: bool,
         strict: bool,
         headers: Mapping[str, str] | None,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         key = resource.codec.key(obj)
         body, content_type = self._encoded(resource, obj)
-        return await self.request(
+        return self.request(
             "POST",
             resource.collection_path(key.namespace),
             {**(_DRY_RUN if dry_run else {}), **(_STRICT if strict else {})},
@@ -157,7 +163,7 @@ class Client(ReadClient):
         response = await self._patch(resource, key, patch, type_, subresource, strict, headers)
         return decoded(resource, response)
 
-    async def submit_patch(
+    def submit_patch(
         self,
         resource: Resource[Any],
         key: ObjectKey,
@@ -166,12 +172,12 @@ class Client(ReadClient):
         *,
         subresource: str = "",
         strict: bool = False,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         """`patch` for callers that do not need the stored object."""
         headers = self._without_object(resource)
-        return await self._patch(resource, key, patch, type_, subresource, strict, headers)
+        return self._patch(resource, key, patch, type_, subresource, strict, headers)
 
-    async def _patch(
+    def _patch(
         self,
         resource: Resource[Any],
         key: ObjectKey,
@@ -180,8 +186,8 @@ class Client(ReadClient):
         subresource: str,
         strict: bool,
         headers: Mapping[str, str] | None,
-    ) -> Response:
-        return await self.request(
+    ) -> Awaitable[Response]:
+        return self.request(
             "PATCH",
             resource.path(key, subresource),
             _STRICT if strict else None,
@@ -208,7 +214,7 @@ class Client(ReadClient):
         )
         return decoded(resource, response)
 
-    async def submit_apply(
+    def submit_apply(
         self,
         resource: Resource[Any],
         key: ObjectKey,
@@ -217,12 +223,12 @@ class Client(ReadClient):
         *,
         subresource: str = "",
         force: bool = True,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         """`apply` for callers that do not need the stored object."""
         headers = self._without_object(resource)
-        return await self._apply(resource, key, fields, field_manager, subresource, force, headers)
+        return self._apply(resource, key, fields, field_manager, subresource, force, headers)
 
-    async def _apply(
+    def _apply(
         self,
         resource: Resource[Any],
         key: ObjectKey,
@@ -231,15 +237,15 @@ class Client(ReadClient):
         subresource: str,
         force: bool,
         headers: Mapping[str, str] | None,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         metadata = {**fields.get("metadata", {}), "name": key.name}
         if key.namespace:
             metadata["namespace"] = key.namespace
         identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-        return await self.request(
+        return self.request(
             "PATCH",
             resource.path(key, subresource),
-            {"fieldManager": field_manager, "force": str(force).lower()},
+            {"fieldManager": field_manager, "force": "true" if force else "false"},
             msgspec.json.encode({**fields, **identity}),
             PatchType.APPLY.value,
             may_repeat=True,
@@ -297,7 +303,7 @@ class Client(ReadClient):
         answer: dict[str, Any] = msgspec.json.decode(response.body)
         return answer
 
-    async def submit_subresource(
+    def submit_subresource(
         self,
         resource: Resource[Any],
         key: ObjectKey,
@@ -305,16 +311,16 @@ class Client(ReadClient):
         body: Mapping[str, Any],
         *,
         may_repeat: bool = False,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         """`create_subresource` for callers that do not need the answer: it is not decoded."""
-        return await self.request(
+        return self.request(
             "POST",
             resource.path(key, subresource),
             body=msgspec.json.encode(body),
             may_repeat=may_repeat,
         )
 
-    async def bind(self, pod: ObjectKey, uid: str, node: str) -> None:
+    def bind(self, pod: ObjectKey, uid: str, node: str) -> Awaitable[object]:
         """Bind a pod to a node. A conflict may mean that an earlier attempt succeeded: read the pod."""
         body = {
             "kind": "Binding",
@@ -322,7 +328,7 @@ class Client(ReadClient):
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": uid},
             "target": {"kind": "Node", "name": node},
         }
-        await self.submit_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
+        return self.submit_subresource(PODS, pod, "binding", body, may_repeat=bool(uid))
 
     async def evict(self, pod: ObjectKey, options: DeleteOptions = PLAIN_DELETE) -> None:
         """Evict a pod. The error `is_disrupting` if a disruption budget does not allow it."""
@@ -348,18 +354,6 @@ class Client(ReadClient):
         if self._prefers_protobuf and resource.protobuf is not None:
             return resource.protobuf.encode(obj), PROTOBUF
         return resource.codec.encode(obj), JSON
-
-
-def in_order(client: Client, count: int) -> Client | None:
-    """A client for `count` requests, sent together, each run only if the one before succeeded; None if the server cannot.
-
-    Without retries: what is not run fails with the status code `NOT_RUN`.
-    """
-    transport = client.transport
-    ordered = transport.in_order(count) if isinstance(transport, ClusterTransport) else None
-    if ordered is None:
-        return None
-    return Client(ordered, retry=NEVER, limit=client._limit, clock=client.clock)
 
 
 def without_retries(client: Client) -> Client:

@@ -250,7 +250,10 @@ class RawCodec(Generic[RawT]):
             if event.type == "BOOKMARK":
                 read = msgspec.convert(metadata, _Metadata)
                 return bookmark_event(read.resource_version, read.annotations)
-            return WatchEvent(event.type, self._cls(event.object), metadata["resourceVersion"])
+            version = metadata["resourceVersion"]
+            obj = self._cls(event.object)
+            obj.key = ObjectKey(metadata.get("namespace") or "", metadata.get("name") or "")
+            return WatchEvent(event.type, obj, version)
         except (*BROKEN, KeyError, TypeError) as error:
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
 

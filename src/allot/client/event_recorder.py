@@ -112,7 +112,8 @@ class EventRecorder:
         """Queued events that may wait while the component is busy."""
         self._idle_check: Timer | None = None
         self._delayed: dict[EventSeries, Timer] = {}
-        self._wake = asyncio.Event()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        """Writers without an event."""
         self._tasks: list[asyncio.Task[None]] = []
         self._is_busy = is_busy
         self._is_stopping = False
@@ -133,36 +134,48 @@ class EventRecorder:
         return ComponentRecorder(self, EventSource(component, instance[:INSTANCE_LIMIT]))
 
     def record(self, event: Event) -> None:
-        series = self._correlator.series_of(event, self._clock.today(), self._clock.now())
+        now = self._clock.now()
+        series = self._correlator.series_of(event, self._clock.today(), now)
         if series is None:
             self.silenced += 1
         else:
-            self._enqueue(series)
+            self._enqueue(series, now)
 
-    def _enqueue(self, series: EventSeries) -> None:
+    def _enqueue(self, series: EventSeries, now: float) -> None:
         if series.is_queued:
             return
         series.is_queued = True
-        wait = series.not_before - self._clock.now()
+        wait = series.not_before - now
         if wait > 0:
-            self._delayed[series] = self._clock.call_later(wait, lambda: self._push(series))
+            self._delayed[series] = self._clock.call_later(wait, lambda: self._push_delayed(series))
         else:
-            self._push(series)
+            self._push(series, now)
 
-    def _push(self, series: EventSeries) -> None:
-        self._delayed.pop(series, None)
+    def _push_delayed(self, series: EventSeries) -> None:
+        del self._delayed[series]
+        self._push(series, self._clock.now())
+
+    def _push(self, series: EventSeries, now: float) -> None:
         if len(self._queue) + len(self._routine) >= self._limits.queue:
             (self._routine or self._queue).popleft().is_queued = False
             self.dropped += 1
-        series.queued_at = self._clock.now()
+        series.queued_at = now
         if series.event.is_routine and not self._is_stopping:
             self._routine.append(series)
             if len(self._routine) > self._limits.queue // 2:
-                self._wake.set()
+                self._wake()
             self._plan_idle_check()
         else:
             self._queue.append(series)
-            self._wake.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Wake one writer. It wakes the next one if there are more events."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
 
     # --- writing ---
 
@@ -176,10 +189,10 @@ class EventRecorder:
     async def stop(self, seconds: float = 1.0) -> None:
         """Write the queued events within `seconds`, then stop."""
         self._is_stopping = True
-        self._wake.set()
+        self._wake()
         for series, timer in tuple(self._delayed.items()):
             timer.cancel()
-            self._push(series)
+            self._push_delayed(series)
         if self._tasks:
             await self._drain(seconds)
         tasks, self._tasks = self._tasks, []
@@ -194,6 +207,8 @@ class EventRecorder:
     async def _write_all(self) -> None:
         while True:
             while (series := self._next()) is not None:
+                if self._queue or self._routine:
+                    self._wake()
                 self._writing += 1
                 is_written = False
                 try:
@@ -206,11 +221,12 @@ class EventRecorder:
                     series.is_queued = False
                 # A rejected event is retried with its next repetition.
                 if is_written and series.count > series.written:
-                    self._enqueue(series)
-            self._wake.clear()
+                    self._enqueue(series, self._clock.now())
             if self._routine:
                 self._plan_idle_check()
-            await self._wake.wait()
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
 
     def _next(self) -> EventSeries | None:
         """The next event to write; None if no event is queued, or all can wait."""
@@ -224,8 +240,7 @@ class EventRecorder:
         limits = self._limits
         if self._is_stopping or len(self._routine) > limits.queue // 2:
             return False
-        seconds = limits.busy_seconds if self._is_busy() else 0.0
-        return self._clock.now() - series.queued_at < seconds
+        return self._is_busy() and self._clock.now() - series.queued_at < limits.busy_seconds
 
     def _plan_idle_check(self) -> None:
         if self._idle_check is None:
@@ -233,7 +248,7 @@ class EventRecorder:
 
     def _check_idle(self) -> None:
         self._idle_check = None
-        self._wake.set()
+        self._wake()
 
     async def _write(self, series: EventSeries) -> bool:
         """Whether it was written."""

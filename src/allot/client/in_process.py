@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlencode
 
 from allot.client.asgi import (
     DISCONNECT,
@@ -22,7 +21,7 @@ from allot.client.asgi import (
 )
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
-from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream
+from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream, encoded_query
 
 
 class InProcessTransport(ClusterTransport):
@@ -50,7 +49,7 @@ class InProcessTransport(ClusterTransport):
         given = headers_with(self._headers, body, content_type, headers)
         body = body or b""
         answer = CollectedAnswer(body)
-        scope = http_scope(method, path, _encoded(query), given, body, self._user)
+        scope = http_scope(method, path, encoded_query(query).encode(), given, body, self._user)
         # With storage in memory a request never waits: yield to other tasks.
         await asyncio.sleep(0)
         await self._app(scope, answer.receive, answer.send)
@@ -69,7 +68,8 @@ class InProcessTransport(ClusterTransport):
     ) -> AsyncIterator[Stream]:
         handover = _Handover()
         given = headers_with(self._headers, None, headers=headers)
-        handover.run(self._app, http_scope("GET", path, _encoded(query), given, user=self._user))
+        asked = encoded_query(query).encode()
+        handover.run(self._app, http_scope("GET", path, asked, given, user=self._user))
         self._streams.add(handover)
         try:
             await handover.started()
@@ -82,10 +82,6 @@ class InProcessTransport(ClusterTransport):
         """Abort all streams."""
         for handover in tuple(self._streams):
             await handover.close()
-
-
-def _encoded(query: Query | None) -> bytes:
-    return urlencode(query).encode() if query else b""
 
 
 class _Handover:

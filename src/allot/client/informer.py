@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
 from allot.api.identities import ObjectKey
 from allot.api.managed_fields import strip_managed_fields
@@ -38,6 +39,12 @@ class ResourceEventHandlers(NamedTuple, Generic[T]):
     on_add: Callable[[T], None] | None = None
     on_update: Callable[[T, T], None] | None = None
     on_delete: Callable[[T], None] | None = None
+    needs: Informer[Any] | None = None
+    """Without objects in this one, the handlers have nothing to do and are not called."""
+
+    @property
+    def are_needed(self) -> bool:
+        return self.needs is None or len(self.needs.store) > 0
 
 
 Follower = Callable[[ObjectKey, T | None, T | None], None]
@@ -92,7 +99,8 @@ class Informer(Generic[T]):
         """`source` is another informer of this process to get objects from, instead of from the API server."""
         self.resource = resource
         self.scope = scope
-        self.store: ObjectStore[T] = ObjectStore(resource.codec, indexes or {})
+        self.store: ObjectStore[T] = ObjectStore(indexes or {})
+        self.get = self.store.get
         self._feed: Feed = (
             source.feed(self)
             if source is not None
@@ -104,6 +112,8 @@ class Informer(Generic[T]):
         self._clock = client.clock
         self._chance = chance
         self._set_handlers(())
+        self._needed_by: WeakSet[Informer[Any]] | None = None
+        """Informers with event handlers that are called only while this one has objects."""
         self._followers: tuple[Follower[T], ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._skipped: dict[ObjectKey, T] = {}
@@ -140,10 +150,18 @@ class Informer(Generic[T]):
         on_add: Callable[[T], None] | None = None,
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
+        *,
+        needs: Informer[Any] | None = None,
     ) -> ResourceEventHandlers[T]:
-        """Register event handlers. `on_add` is called immediately for existing objects."""
-        handlers = ResourceEventHandlers(on_add, on_update, on_delete)
-        if on_add is not None:
+        """Register event handlers. `on_add` is called immediately for existing objects.
+
+        Handlers that need another informer are called only while that has objects.
+        """
+        handlers = ResourceEventHandlers(on_add, on_update, on_delete, needs)
+        if needs is not None:
+            needs._needed_by = needs._needed_by or WeakSet()
+            needs._needed_by.add(self)
+        if on_add is not None and handlers.are_needed:
             self._replay(on_add)
         self._set_handlers((*self._handlers, handlers))
         return handlers
@@ -153,9 +171,14 @@ class Informer(Generic[T]):
 
     def _set_handlers(self, handlers: tuple[ResourceEventHandlers[T], ...]) -> None:
         self._handlers = handlers
-        self._on_add = tuple(each.on_add for each in handlers if each.on_add is not None)
-        self._on_update = tuple(each.on_update for each in handlers if each.on_update is not None)
-        self._on_delete = tuple(each.on_delete for each in handlers if each.on_delete is not None)
+        needed = [each for each in handlers if each.are_needed]
+        self._on_add = tuple(each.on_add for each in needed if each.on_add is not None)
+        self._on_update = tuple(each.on_update for each in needed if each.on_update is not None)
+        self._on_delete = tuple(each.on_delete for each in needed if each.on_delete is not None)
+
+    def _emptiness_changed(self) -> None:
+        for informer in self._needed_by or ():
+            informer._set_handlers(informer._handlers)
 
     def add_follower(self, follower: Follower[T]) -> None:
         """Call `follower` after each change of the store. Objects that exist are left to the caller."""
@@ -167,9 +190,6 @@ class Informer(Generic[T]):
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         """Add an index for `by_index`. Adding the same index again has no effect."""
         self.store.add_index(name, function)
-
-    def get(self, key: ObjectKey) -> T | None:
-        return self.store.get(key)
 
     async def find_live(self, key: ObjectKey) -> T | None:
         """The object on the server, for decisions that an outdated one would make wrong."""
@@ -203,12 +223,18 @@ class Informer(Generic[T]):
         return self.store.keys()
 
     def put(self, obj: T) -> None:
+        """A successor of the same name is a deletion and an addition."""
         # Not read from the store; a write without them leaves the stored ones unchanged.
         strip_managed_fields(obj)
-        key = self.resource.codec.key(obj)
+        codec = self.resource.codec
+        key = codec.key(obj)
+        known = self.store.get(key)
         try:
-            for old, new in self.store.put(key, obj):
-                self._notify(key, old, new)
+            if known is None or codec.resource_version(known) != codec.resource_version(obj):
+                if known is not None and codec.uid(known) != codec.uid(obj):
+                    self.store.drop(key)
+                    self._notify(key, known, None)
+                self._notify(key, self.store.put(key, obj), obj)
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
@@ -218,7 +244,7 @@ class Informer(Generic[T]):
     def put_newer(self, key: ObjectKey, obj: T) -> None:
         """Put a version that another informer has put just now: it is newer, and has no managedFields."""
         try:
-            old = self.store.put_newer(key, obj)
+            old = self.store.put(key, obj)
         except Exception:  # noqa: BLE001 - logged by `_skip`
             self._skip(key, obj)
         else:
@@ -234,8 +260,9 @@ class Informer(Generic[T]):
 
     def drop(self, key: ObjectKey, last: T | None = None) -> None:
         self._skipped.pop(key, None)
-        for old, new in self.store.drop(key, last):
-            self._notify(key, old, new)
+        old = self.store.drop(key)
+        if old is not None:
+            self._notify(key, old if last is None else last, None)
 
     async def _retry_skipped(self) -> None:
         """Retry objects for which an index function failed. Other objects are not delayed."""
@@ -254,29 +281,31 @@ class Informer(Generic[T]):
         """Call followers and event handlers: for an addition without `old`, for a deletion without `new`."""
         for follower in self._followers:
             follower(key, old, new)
-        if new is None:
-            if old is not None:
-                self._call(self._on_delete, key, old)
-        elif old is None:
-            self._call(self._on_add, key, new)
+        handlers: Iterable[Callable[..., None]]
+        objects: tuple[Any, ...]
+        if old is not None and new is not None:
+            handlers, objects = self._on_update, (old, new)
+        elif new is not None:
+            if self._needed_by and len(self.store) == 1:
+                self._emptiness_changed()
+            handlers, objects = self._on_add, (new,)
         else:
-            for on_update in self._on_update:
-                try:
-                    on_update(old, new)
-                except Exception:
-                    log.exception("%s %s: an event handler failed", self.resource, key)
-
-    def _call(self, handlers: Iterable[Callable[[T], None]], key: ObjectKey, obj: T) -> None:
+            if self._needed_by and not len(self.store):
+                self._emptiness_changed()
+            handlers, objects = self._on_delete, (old,)
         for handler in handlers:
             try:
-                handler(obj)
+                handler(*objects)
             except Exception:
                 log.exception("%s %s: an event handler failed", self.resource, key)
 
     def _replay(self, on_add: Callable[[T], None]) -> None:
         for key in tuple(self.store.keys()):
             if (obj := self.store.get(key)) is not None:
-                self._call((on_add,), key, obj)
+                try:
+                    on_add(obj)
+                except Exception:
+                    log.exception("%s %s: an event handler failed", self.resource, key)
 
 
 list_ = list

@@ -19,17 +19,14 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from copy import copy
-from itertools import count
 from typing import Final, cast
-from urllib.parse import urlencode
 
 import msgspec
 
 from allot.client.asgi import Headers, headers_with
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
-from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream
+from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream, encoded_query
 
 WINDOW: Final = 1 << 20
 SIZE_BYTES: Final = 4
@@ -176,20 +173,21 @@ class Link:
 
     def __init__(self) -> None:
         self._protocol = FrameProtocol(self._received, self._on_lost)
-        self._ids = count(1)
-        self._answers: dict[int, asyncio.Future[ResponseFrame]] = {}
+        self._last_id = 0
+        self._answers: dict[int, asyncio.Future[Response]] = {}
+        """Including those of cancelled callers, until the server has answered."""
         self._streams: dict[int, _Incoming] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self.serve: Callable[[RequestFrame], Awaitable[ResponseFrame]] | None = None
         """Handles requests of the server."""
         self.is_lost = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Link:
         """A link over a connected socket, which it owns."""
         link = cls()
-        loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: link._protocol, sock=connection)
+        await link._loop.create_connection(lambda: link._protocol, sock=connection)
         return link
 
     def close(self) -> None:
@@ -200,7 +198,7 @@ class Link:
             case ResponseFrame():
                 answer = self._answers.pop(frame.id, None)
                 if answer is not None and not answer.done():
-                    answer.set_result(frame)
+                    answer.set_result(Response(frame.code, frame.headers, frame.body))
             case HeadFrame() | ChunkFrame() | EndFrame():
                 stream = self._streams.get(frame.id)
                 if stream is not None:
@@ -222,11 +220,12 @@ class Link:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(TransportError(LOST, was_sent=True))
+                answer.exception()  # retrieved: the caller may have been cancelled
         self._answers.clear()
         for stream in self._streams.values():
             stream.received(EndFrame(0, LOST))
 
-    async def ask(
+    def ask(
         self,
         method: str,
         path: str,
@@ -235,28 +234,24 @@ class Link:
         body: bytes,
         user: str = "",
         sequence: _Sequence | None = None,
-    ) -> Response:
+    ) -> asyncio.Future[Response]:
         """The response to a request, which is sent at once or as a part of a sequence."""
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
-        number = next(self._ids)
-        answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
+        number = self._last_id = self._last_id + 1
+        answer: asyncio.Future[Response] = self._loop.create_future()
         self._answers[number] = answer
         frame = RequestFrame(number, method, path, query, headers, body, False, user)
         if sequence is None:
             self._protocol.send(frame)
         elif (complete := sequence.add(frame)) is not None:
             self._protocol.send(complete)
-        try:
-            found = await answer
-        finally:
-            self._answers.pop(number, None)
-        return Response(found.code, found.headers, found.body)
+        return answer
 
     def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
-        number = next(self._ids)
+        number = self._last_id = self._last_id + 1
         stream = self._streams[number] = _Incoming(number, self._protocol.send)
         self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True, user))
         return stream
@@ -295,7 +290,8 @@ class _Incoming:
         self._send = send
         self._failure = ""
         self._pieces: deque[bytes] = deque()
-        self._news = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
+        """Set while the reader waits."""
         self._taken = 0
         self._waits_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -311,7 +307,11 @@ class _Incoming:
             case EndFrame():
                 self.is_over = True
                 self._failure = frame.failure
-        self._news.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     async def started(self, idle_seconds: float | None) -> HeadFrame:
         while self.head is None and not self.is_over:
@@ -336,27 +336,30 @@ class _Incoming:
             await self._wait(idle_seconds)
 
     async def _wait(self, idle_seconds: float | None) -> None:
-        self._news.clear()
+        loop = asyncio.get_running_loop()
         if idle_seconds is not None:
-            loop = asyncio.get_running_loop()
             self._waits_since = loop.time()
             if self._timer is None:
                 self._timer = loop.call_later(idle_seconds, self._check_idle, idle_seconds)
-        await self._news.wait()
+        self._reader = loop.create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
         if self._is_idle:
             raise TransportError(f"no data for {idle_seconds} s", was_sent=True)
 
     def _check_idle(self, idle_seconds: float) -> None:
         self._timer = None
-        if self._news.is_set():
-            return  # the reader is at work
+        if self._reader is None or self._reader.done():
+            return  # it is at work
         loop = asyncio.get_running_loop()
         rest = self._waits_since + idle_seconds - loop.time()
         if rest > 0:
             self._timer = loop.call_later(rest, self._check_idle, idle_seconds)
         else:
             self._is_idle = True
-            self._news.set()
+            self._wake()
 
     def close(self) -> None:
         if self._timer is not None:
@@ -366,19 +369,26 @@ class _Incoming:
 class LinkTransport(ClusterTransport):
     """Requests over a link, as a component of the cluster."""
 
-    def __init__(self, link: Link, user: ComponentUser, user_agent: str = "allot") -> None:
+    def __init__(
+        self,
+        link: Link,
+        user: ComponentUser,
+        user_agent: str = "allot",
+        sequence: _Sequence | None = None,
+    ) -> None:
+        """With a sequence, requests are a part of it."""
         self._link = link
+        self._component = user
         self._user = user.name
+        self._agent = user_agent
         self._headers: Headers = [(b"user-agent", user_agent.encode())]
         self._streams: set[_Incoming] = set()
-        self._sequence: _Sequence | None = None
+        self._sequence = sequence
 
     def in_order(self, count: int) -> LinkTransport:
-        ordered = copy(self)
-        ordered._sequence = _Sequence(count)
-        return ordered
+        return LinkTransport(self._link, self._component, self._agent, _Sequence(count))
 
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -386,17 +396,11 @@ class LinkTransport(ClusterTransport):
         body: bytes | None = None,
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
-    ) -> Response:
+    ) -> asyncio.Future[Response]:
+        """It is sent when this is called, whenever its response is waited for."""
         given = headers_with(self._headers, body, content_type, headers)
-        return await self._link.ask(
-            method,
-            path,
-            urlencode(query) if query else "",
-            given,
-            body or b"",
-            self._user,
-            self._sequence,
-        )
+        asked = encoded_query(query) if query else ""
+        return self._link.ask(method, path, asked, given, body or b"", self._user, self._sequence)
 
     @asynccontextmanager
     async def stream(
@@ -408,7 +412,7 @@ class LinkTransport(ClusterTransport):
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         given = headers_with(self._headers, None, headers=headers)
-        incoming = self._link.open(path, urlencode(query) if query else "", given, self._user)
+        incoming = self._link.open(path, encoded_query(query), given, self._user)
         self._streams.add(incoming)
         try:
             head = await incoming.started(idle_seconds)

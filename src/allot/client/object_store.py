@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from allot.api.identities import ObjectKey
-from allot.client.codecs import Codec
 
 log = logging.getLogger(__name__)
 
@@ -17,30 +16,19 @@ IndexFunction = Callable[[T], Iterable[str]]
 """The values of an object in an index."""
 
 
-class Delta(NamedTuple, Generic[T]):
-    """A change of one object: an addition without `old`, a deletion without `new`."""
-
-    old: T | None
-    new: T | None
-
-
 class _Index(Generic[T]):
     """The keys of objects by the values that a function gives for them."""
 
     def __init__(self, function: IndexFunction[T]) -> None:
         self.function = function
         self.keys_by_value: dict[str, dict[ObjectKey, None]] = {}
-        self._values: dict[ObjectKey, tuple[str, ...]] = {}
+        self.values: dict[ObjectKey, tuple[str, ...]] = {}
 
     def put(self, key: ObjectKey, values: tuple[str, ...]) -> None:
-        """Most changes of an object leave its values as they are."""
-        known = self._values.get(key, ())
-        if known == values:
-            return
-        if known:
+        if key in self.values:
             self.remove(key)
         if values:
-            self._values[key] = values
+            self.values[key] = values
             for value in values:
                 keys = self.keys_by_value.get(value)
                 if keys is None:
@@ -48,7 +36,7 @@ class _Index(Generic[T]):
                 keys[key] = None
 
     def remove(self, key: ObjectKey) -> None:
-        for value in self._values.pop(key, ()):
+        for value in self.values.pop(key, ()):
             keys = self.keys_by_value.get(value)
             if keys is not None:  # a function may give a value twice
                 keys.pop(key, None)
@@ -59,17 +47,14 @@ class _Index(Generic[T]):
 class ObjectStore(Generic[T]):
     """Objects are shared by all readers: never modify one in place."""
 
-    def __init__(self, codec: Codec[T], indexes: Mapping[str, IndexFunction[T]]) -> None:
-        self._codec = codec
+    def __init__(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
         self._objects: dict[ObjectKey, T] = {}
+        self.get: Callable[[ObjectKey], T | None] = self._objects.get
         self._functions = dict(indexes)
         self._indexes = {name: _Index(function) for name, function in indexes.items()}
         """Those that are kept up to date."""
 
     # --- reading ---
-
-    def get(self, key: ObjectKey) -> T | None:
-        return self._objects.get(key)
 
     def list(self) -> list[T]:
         return list(self._objects.values())
@@ -124,22 +109,7 @@ class ObjectStore(Generic[T]):
 
     # --- updating ---
 
-    def put(self, key: ObjectKey, obj: T) -> Iterable[Delta[T]]:
-        """Add or update an object; the changes, none if it is unchanged.
-
-        A successor of the same name is a deletion and an addition.
-        """
-        codec = self._codec
-        old = self._objects.get(key)
-        if old is not None:
-            if codec.resource_version(old) == codec.resource_version(obj):
-                return ()
-            if codec.uid(old) != codec.uid(obj):
-                return self._succeed(key, old, obj)
-        self.put_newer(key, obj)
-        return (Delta(old, obj),)
-
-    def put_newer(self, key: ObjectKey, obj: T) -> T | None:
+    def put(self, key: ObjectKey, obj: T) -> T | None:
         """Add an object, or replace it by a newer version; the one that was replaced."""
         objects = self._objects
         old = objects.get(key)
@@ -148,30 +118,26 @@ class ObjectStore(Generic[T]):
         objects[key] = obj
         return old
 
-    def _succeed(self, key: ObjectKey, old: T, new: T) -> Iterator[Delta[T]]:
-        self._remove(key)
-        yield Delta(old, None)
-        self.put_newer(key, new)
-        yield Delta(None, new)
-
-    def drop(self, key: ObjectKey, last: T | None = None) -> Iterable[Delta[T]]:
-        """Remove an object; `last` is its final state, if known."""
-        old = self._objects.get(key)
-        if old is None:
-            return ()
-        self._remove(key)
-        return (Delta(last if last is not None else old, None),)
-
     def _enter(self, key: ObjectKey, obj: T) -> None:
-        """Update the indexes. All functions are called first: if one raises, the store is unchanged."""
-        entries = [(index, tuple(index.function(obj))) for index in self._indexes.values()]
-        for index, values in entries:
+        """Update the indexes. All functions are called first: if one raises, the store is unchanged.
+
+        Most changes of an object leave its values as they are.
+        """
+        changes = []
+        for index in self._indexes.values():
+            values = tuple(index.function(obj))
+            if values != index.values.get(key, ()):
+                changes.append((index, values))
+        for index, values in changes:
             index.put(key, values)
 
-    def _remove(self, key: ObjectKey) -> None:
-        del self._objects[key]
-        for index in self._indexes.values():
-            index.remove(key)
+    def drop(self, key: ObjectKey) -> T | None:
+        """Remove an object, and return it; None if it is not in the store."""
+        old = self._objects.pop(key, None)
+        if old is not None:
+            for index in self._indexes.values():
+                index.remove(key)
+        return old
 
 
 list_ = list

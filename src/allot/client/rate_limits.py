@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 
 class TokenBucket:
@@ -56,13 +57,13 @@ class RequestLimit:
         self._per_second = per_second
         self._burst = max(burst, 1)
         self._bucket: TokenBucket | None = None
-
-    @property
-    def is_off(self) -> bool:
-        return self._per_second <= 0
+        self.is_off = per_second <= 0
 
     def reserve(self, now: float) -> float:
         """How many seconds to wait before the next request."""
         if self._bucket is None:
             self._bucket = TokenBucket(self._per_second, self._burst, now)
         return self._bucket.reserve(now)
+
+
+UNLIMITED: Final = RequestLimit()

@@ -29,11 +29,7 @@ RawT = TypeVar("RawT", bound=RawObject)
 
 
 _is_plain: Final = re.compile(r"[A-Za-z0-9._-]*").fullmatch
-
-
-def _escaped(text: str) -> str:
-    """A part of a path. Names that Kubernetes accepts are mostly fine as they are."""
-    return text if _is_plain(text) else quote(text, safe="")
+"""Matches what needs no escapes in a path, such as most names that Kubernetes accepts."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +60,19 @@ class Resource(Generic[T]):
 
     def collection_path(self, namespace: str = "") -> str:
         """Where to list and create; without a namespace, in all of them."""
-        if namespace and self.namespaced:
-            return f"{self._root}/namespaces/{_escaped(namespace)}/{self.plural}"
-        return f"{self._root}/{self.plural}"
+        if not namespace or not self.namespaced:
+            return f"{self._root}/{self.plural}"
+        if not _is_plain(namespace):
+            namespace = quote(namespace, safe="")
+        return f"{self._root}/namespaces/{namespace}/{self.plural}"
 
     def path(self, key: ObjectKey, subresource: str = "") -> str:
-        if not key.name:
+        namespace, name = key
+        if not name:
             raise ValueError(f"{self.plural}: an object without a name has no path")
-        path = f"{self.collection_path(key.namespace)}/{_escaped(key.name)}"
+        if not _is_plain(name):
+            name = quote(name, safe="")
+        path = f"{self.collection_path(namespace)}/{name}"
         return f"{path}/{subresource}" if subresource else path
 
     @overload

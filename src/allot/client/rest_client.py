@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from allot.client.clock import Clock, LoopClock
 from allot.client.errors import ApiStatusError, ClientError, TransportError
-from allot.client.rate_limits import RequestLimit
+from allot.client.rate_limits import UNLIMITED, RequestLimit
 from allot.client.retries import PERSISTENT, RetryPolicy
 from allot.client.transport import JSON, Query, Response, Transport
 
@@ -28,8 +28,8 @@ class RestClient:
         self.transport = transport
         self.clock: Clock = clock or LoopClock()
         self._retry = retry
-        self._limit = limit or RequestLimit()
-        self._is_limited = not self._limit.is_off
+        self._limit = limit or UNLIMITED
+        self.is_limited = not self._limit.is_off
 
     async def close(self) -> None:
         await self.transport.close()
@@ -53,7 +53,7 @@ class RestClient:
         while True:
             attempt += 1
             error: ClientError
-            if self._is_limited:
+            if self.is_limited:
                 await self._wait_for_rate_limit()
             try:
                 response = await self.transport.request(
@@ -72,7 +72,7 @@ class RestClient:
             await self.clock.sleep(wait)
 
     async def _wait_for_rate_limit(self) -> None:
-        if not self._is_limited:
+        if not self.is_limited:
             return
         wait = self._limit.reserve(self.clock.now())
         if wait > 0:

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from allot.api.identities import GroupVersion
 from allot.client.discovery import Discovery, ServedKind, discover
@@ -40,6 +40,14 @@ Listener = Callable[[ServedKind, MetadataObject | None, MetadataObject | None], 
 """Called with the kind, the old object (None: added) and the new object (None: deleted)."""
 
 
+class _Listening(NamedTuple):
+    """A listener, and which changes it is called for."""
+
+    listener: Listener
+    only_deletions: bool
+    needs: Informer[Any] | None
+
+
 class ServedKinds:
     """All served kinds. Register listeners before `start`."""
 
@@ -49,7 +57,7 @@ class ServedKinds:
         self._discovery = Discovery(())
         self._by_api_version: dict[tuple[str, str], ServedKind] = {}
         self._followed: dict[tuple[str, str], tuple[ServedKind, Informer[MetadataObject]]] = {}
-        self._listeners: tuple[Listener, ...] = ()
+        self._listening: list[_Listening] = []
         self._discovered = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self._refreshes_wanted = self._refreshes_done = 0
@@ -78,12 +86,21 @@ class ServedKinds:
         group = GroupVersion.parse(api_version).group
         return next((each for each in self.kinds if (each.group, each.kind) == (group, kind)), None)
 
-    def listen(self, listener: Listener) -> None:
-        """Register a listener. It is called immediately for existing objects."""
+    def listen(
+        self,
+        listener: Listener,
+        *,
+        only_deletions: bool = False,
+        needs: Informer[Any] | None = None,
+    ) -> None:
+        """Register a listener. It is called immediately for existing objects.
+
+        One that needs an informer is called only while that has objects.
+        """
+        listening = _Listening(listener, only_deletions, needs)
+        self._listening.append(listening)
         for kind, informer in self._followed.values():
-            for obj in informer.list():
-                listener(kind, None, obj)
-        self._listeners = (*self._listeners, listener)
+            _add_handlers(informer, kind, listening)
 
     # --- lifecycle ---
 
@@ -182,11 +199,11 @@ class ServedKinds:
     def _follow(self, name: tuple[str, str], kind: ServedKind) -> None:
         log.debug("watching %s", kind)
         informer = self._informers.new_informer(kind.resource)
-        informer.add_handlers(
-            on_add=partial(self._notify, kind, None),
-            on_update=partial(self._notify, kind),
-            on_delete=lambda old: self._notify(kind, old, None),
-        )
+        if name == DEFINITIONS:
+            changed = self._definition_changed
+            informer.add_handlers(changed, changed, changed)
+        for listening in self._listening:
+            _add_handlers(informer, kind, listening)
         self._followed[name] = (kind, informer)
         informer.start()
 
@@ -195,12 +212,22 @@ class ServedKinds:
         log.info("%s is no longer served", kind)
         await informer.stop()
         for obj in informer.list():
-            self._notify(kind, obj, None)
+            if name == DEFINITIONS:
+                self._definition_changed()
+            for listening in self._listening:
+                listening.listener(kind, obj, None)
 
-    def _notify(
-        self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
-    ) -> None:
-        if (kind.group, kind.plural) == DEFINITIONS:
-            self._definitions_changed.set()
-        for listener in self._listeners:
-            listener(kind, old, new)
+    def _definition_changed(self, *_: MetadataObject) -> None:
+        self._definitions_changed.set()
+
+
+def _add_handlers(
+    informer: Informer[MetadataObject], kind: ServedKind, listening: _Listening
+) -> None:
+    listener = listening.listener
+    informer.add_handlers(
+        None if listening.only_deletions else partial(listener, kind, None),
+        None if listening.only_deletions else partial(listener, kind),
+        lambda old: listener(kind, old, None),
+        needs=listening.needs,
+    )

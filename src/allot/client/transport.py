@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlencode
 
 JSON: Final = "application/json"
 WITH_STATUS: Final = "allot-with-status"
@@ -17,6 +19,8 @@ NOT_RUN: Final = 424
 """The status code of a request that was not run because the one before it failed."""
 
 Query = Mapping[str, str]
+
+QUERIES_KEPT: Final = 128
 
 
 class Response(NamedTuple):
@@ -45,7 +49,7 @@ class Stream(NamedTuple):
 class Transport(Protocol):
     """Requests to one API server. Raises `TransportError` without a response."""
 
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -53,7 +57,7 @@ class Transport(Protocol):
         body: bytes | None = None,
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
-    ) -> Response:
+    ) -> Awaitable[Response]:
         """`path` is escaped already, `query` is not. `headers` replace those that are always sent."""
         ...
 
@@ -80,6 +84,15 @@ class ClusterTransport:
     def in_order(self, count: int) -> Transport | None:
         """A transport for the next `count` requests, which the server runs one after the other; None if it cannot.
 
-        They are sent together. After one that fails, the others are not run: they get `NOT_RUN`.
+        They are sent together, when the last one is requested, before any response is awaited. After one that fails,
+        the others are not run: they get `NOT_RUN`.
         """
         return None
+
+
+def encoded_query(query: Query | None) -> str:
+    """The part of a URL after the question mark. Clients repeat the few that they have."""
+    return _encoded_query(tuple(query.items())) if query else ""
+
+
+_encoded_query = lru_cache(QUERIES_KEPT)(urlencode)

@@ -37,7 +37,7 @@ class Lines:
         """The lines that this chunk completes."""
         last = chunk.rfind(b"\n")
         if last == len(chunk) - 1 and not self._rest:  # whole lines, as most chunks
-            return [line for line in chunk.split(b"\n") if line]
+            return list(filter(None, chunk.split(b"\n")))
         if last < 0:
             self._size += len(chunk)
             if self._size > MAX_LINE:
@@ -50,7 +50,7 @@ class Lines:
         rest = chunk[last + 1 :]
         self._rest = [rest] if rest else []
         self._size = len(rest)
-        return [line for line in whole.split(b"\n") if line]
+        return list(filter(None, whole.split(b"\n")))
 
 
 class _Frames:
@@ -91,11 +91,12 @@ async def _decoded(
         events: Events[T] = []
         try:
             parts = feed(chunk)
-            pieces = _pieces(parts, size_of) if len(parts) > 1 else (parts,)
-            for number, piece in enumerate(pieces):
-                if number:
+            if len(parts) <= EVENTS_AT_ONCE and len(chunk) <= BYTES_AT_ONCE:
+                events.extend(map(decode, parts))
+            else:
+                for piece in _pieces(parts, size_of):
+                    events.extend(map(decode, piece))
                     await asyncio.sleep(0)
-                events.extend(map(decode, piece))
         except ClientError:
             if events:
                 yield events

@@ -9,14 +9,17 @@ item is queued with an exponential backoff.
 
 Items are processed in the order in which they were added. A queue with a `handicap` delays expensive items: an item
 with a handicap of 3 s is processed after those that are added within the next 3 s without one.
+
+One worker takes an item per iteration of the event loop: with a server in the same process requests do not yield.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from heapq import heappop, heappush
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from allot.backoff import Backoff
@@ -55,21 +58,6 @@ class _Delayed(NamedTuple):
     timer: Timer
 
 
-class _Ready(NamedTuple):
-    """Sorts by time, then by the order of adding."""
-
-    since: float
-    number: int
-    item: object
-
-
-_STOP: Final = object()
-
-
-def _none(_: object) -> float:
-    return 0.0
-
-
 class WorkQueue(Generic[K]):
     """A work queue for tasks of one event loop."""
 
@@ -84,8 +72,13 @@ class WorkQueue(Generic[K]):
         self._clock: Clock = clock or LoopClock()
         self._backoff = backoff
         self._observer = observer or QueueObserver()
-        self._handicap = handicap or _none
-        self._ready: asyncio.PriorityQueue[_Ready] = asyncio.PriorityQueue()
+        self._handicap = handicap
+        self._ready: list[tuple[float, int, K]] = []
+        """A heap, by time and then by the order of adding."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        """Workers."""
+        self._is_waking = False
+        """Whether one of them was woken and has not gone on yet."""
         self._added = 0
         self._queued_at: dict[K, float] = {}
         """Queued items, including those to queue again when their worker is done."""
@@ -140,15 +133,34 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next item; `done` must follow. `QueueShutDownError` after the last."""
-        ready = await self._ready.get()
-        if ready.item is _STOP:
-            self._ready.put_nowait(ready)
+        await self._turn()
+        if not self._ready:
+            self._wake_next()
             raise QueueShutDownError
-        key: K = ready.item  # type: ignore[assignment]
+        _, _, key = heappop(self._ready)
+        self._wake_next()
         now = self._clock.now()
         self._taken_at[key] = now
         self._observer.taken(now - self._queued_at.pop(key))
         return key
+
+    async def _turn(self) -> None:
+        """Wait until there is something for this worker. Always yields."""
+        turn: asyncio.Future[None] | None = None
+        try:
+            if not self._is_waking and (self._ready or self._is_shut_down):
+                self._is_waking = True
+                await asyncio.sleep(0)
+            else:
+                turn = asyncio.get_running_loop().create_future()
+                self._waiting.append(turn)
+                await turn
+        except asyncio.CancelledError:
+            if turn is None or not turn.cancelled():
+                self._is_waking = False
+                self._wake_next()
+            raise
+        self._is_waking = False
 
     def done(self, item: K) -> None:
         now = self._clock.now()
@@ -164,11 +176,21 @@ class WorkQueue(Generic[K]):
         for delayed in self._delayed.values():
             delayed.timer.cancel()
         self._delayed.clear()
-        self._ready.put_nowait(_Ready(math.inf, 0, _STOP))
+        self._wake_next()
 
     def _put(self, item: K, now: float) -> None:
         self._added += 1
-        self._ready.put_nowait(_Ready(now + self._handicap(item), self._added, item))
+        since = now if self._handicap is None else now + self._handicap(item)
+        heappush(self._ready, (since, self._added, item))
+        self._wake_next()
+
+    def _wake_next(self) -> None:
+        """Wake a worker if there is something for it, after the one that was woken before."""
+        while self._waiting and not self._is_waking and (self._ready or self._is_shut_down):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                self._is_waking = True
 
     def _add_delayed(self, item: K) -> None:
         del self._delayed[item]
@@ -180,8 +202,6 @@ async def run_workers(
 ) -> None:
     """Process items until the queue is shut down. Failed items are retried with a backoff."""
 
-    turn = asyncio.Lock()
-
     async def work() -> None:
         while True:
             try:
@@ -189,9 +209,6 @@ async def run_workers(
             except QueueShutDownError:
                 return
             try:
-                # With a server in the same process requests do not yield: start one worker per loop iteration.
-                async with turn:
-                    await asyncio.sleep(0)
                 await reconcile(item)
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                 _report(item, error)

@@ -16,6 +16,7 @@ class QueueMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         label = ("name",)
+        self._queues: dict[str, _OneQueue] = {}
         self.depth = Gauge("workqueue_depth", "Items that wait.", label, registry=registry)
         self.adds = Counter("workqueue_adds", "Items that were queued.", label, registry=registry)
         self.retries = Counter(
@@ -37,12 +38,16 @@ class QueueMetrics:
         )
 
     def of(self, name: str) -> QueueObserver:
-        return _OneQueue(self, name)
+        found = self._queues.get(name)
+        if found is None:
+            found = self._queues[name] = _OneQueue(self, name)
+        return found
 
 
 class _OneQueue(QueueObserver):
     def __init__(self, metrics: QueueMetrics, name: str) -> None:
-        self._depth = metrics.depth.labels(name)
+        self._depth = 0
+        metrics.depth.labels(name).set_function(lambda: self._depth)
         self._adds = metrics.adds.labels(name)
         self._retries = metrics.retries.labels(name)
         self._waited = metrics.waited.labels(name)
@@ -50,13 +55,13 @@ class _OneQueue(QueueObserver):
 
     def added(self) -> None:
         self._adds.inc()
-        self._depth.inc()
+        self._depth += 1
 
     def retried(self) -> None:
         self._retries.inc()
 
     def taken(self, waited_seconds: float) -> None:
-        self._depth.dec()
+        self._depth -= 1
         self._waited.observe(waited_seconds)
 
     def finished(self, worked_seconds: float) -> None:

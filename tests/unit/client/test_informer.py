@@ -534,3 +534,40 @@ def test_a_version_from_the_future_leads_to_a_new_list() -> None:
         assert informer.lists == 2
 
     play(scenario, True)
+
+
+def test_handlers_that_need_another_informer_are_called_while_that_has_objects() -> None:
+    async def main() -> None:
+        client = Client(FakeApi(), clock=FakeClock())
+        informer, needed = Informer(client, CONFIG_MAPS), Informer(client, PODS)
+        told: list[str] = []
+
+        def note(obj: RawObject) -> None:
+            told.append(f"{obj.metadata.name}{obj.metadata.resource_version}")
+
+        def put(into: Informer[Any], name: str, version: int, uid: str = "") -> None:
+            metadata = {"name": name, "resourceVersion": str(version), "uid": uid}
+            into.put(RawObject({"metadata": metadata}))
+
+        put(informer, "a", 1)
+        informer.add_handlers(note, lambda _, new: note(new), note, needs=needed)
+        put(informer, "a", 2)
+        put(needed, "x", 3)
+        assert told == [], "and of what exists only that is told which changes from now on"
+        put(informer, "a", 4)
+        put(informer, "b", 5)
+        put(needed, "y", 6)
+        needed.drop(ObjectKey("", "x"))
+        put(needed, "y", 7, uid="successor")
+        informer.drop(ObjectKey("", "b"))
+        assert told == ["a4", "b5", "b5"]
+        needed.drop(ObjectKey("", "y"))
+        put(informer, "a", 8)
+        informer.drop(ObjectKey("", "a"))
+        assert told == ["a4", "b5", "b5"]
+        put(needed, "y", 9)
+        put(informer, "c", 10)
+        informer.add_handlers(note, needs=needed)
+        assert told[3:] == ["c10", "c10"], "the second is told what exists"
+
+    asyncio.run(main())

@@ -134,10 +134,7 @@ def test_many_requests_at_once() -> None:
 def test_requests_in_order_begin_when_the_one_before_has_ended() -> None:
     async def story(app: Application, link: Link, _: LinkServer) -> None:
         ordered = LinkTransport(link, SCHEDULER, "me").in_order(3)
-        asked = [
-            asyncio.create_task(ordered.request("POST", path, body=b"a"))
-            for path in ("/first", "/hang", "/last")
-        ]
+        asked = [ordered.request("POST", path, body=b"a") for path in ("/first", "/hang", "/last")]
         first = await asked[0]
         assert first.body == b"<a>"
         while len(app.scopes) < 2:
@@ -238,7 +235,7 @@ def test_an_application_that_fails() -> None:
 def test_a_lost_link_ends_everything() -> None:
     async def story(_app: Application, link: Link, server: LinkServer) -> None:
         transport = LinkTransport(link, SCHEDULER)
-        hanging = asyncio.create_task(transport.request("GET", "/hang"))
+        hanging = transport.request("GET", "/hang")
         async with transport.stream("/watch") as stream:
             assert await anext(stream.chunks) == b"first"
             closing = asyncio.create_task(server.close())

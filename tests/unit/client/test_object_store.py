@@ -5,7 +5,6 @@ import pytest
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.object_store import ObjectStore
-from allot.client.resources import CONFIG_MAPS
 
 
 def config_map(name: str, version: int = 1, **labels: str) -> RawObject:
@@ -18,7 +17,7 @@ def key(name: str) -> ObjectKey:
 
 
 def put(store: ObjectStore[RawObject], obj: RawObject) -> None:
-    list(store.put(obj.key, obj))
+    store.put(obj.key, obj)
 
 
 def test_an_index_is_built_when_it_is_first_asked_for_and_kept_from_then_on() -> None:
@@ -28,7 +27,7 @@ def test_an_index_is_built_when_it_is_first_asked_for_and_kept_from_then_on() ->
         asked.append(obj.metadata.name)
         return list(obj.metadata.labels.values())
 
-    store: ObjectStore[RawObject] = ObjectStore(CONFIG_MAPS.codec, {})
+    store: ObjectStore[RawObject] = ObjectStore({})
     store.add_index("label", label)
     put(store, config_map("a", x="1", y="2"))
     put(store, config_map("b", x="1"))
@@ -39,18 +38,18 @@ def test_an_index_is_built_when_it_is_first_asked_for_and_kept_from_then_on() ->
     assert asked == ["a", "b", "a"]
     assert [obj.key for obj in store.by_index("label", "1")] == [key("b")]
     assert set(store.index_values("label")) == {"1", "2", "3"}
-    list(store.drop(key("a")))
+    store.drop(key("a"))
     assert set(store.index_values("label")) == {"1"}
     assert len(asked) == 3
 
 
 def test_an_index_shows_the_newest_version_of_an_object() -> None:
-    store: ObjectStore[RawObject] = ObjectStore(CONFIG_MAPS.codec, {"all": lambda _: ("x", "x")})
+    store: ObjectStore[RawObject] = ObjectStore({"all": lambda _: ("x", "x")})
     put(store, config_map("a"))
     newer = config_map("a", 2)
     put(store, newer)
     assert store.by_index("all", "x") == [newer]
-    list(store.drop(key("a")))
+    store.drop(key("a"))
     assert store.by_index("all", "x") == []
 
 
@@ -60,7 +59,7 @@ def test_an_object_that_an_index_fails_for_is_left_out_until_it_changes(
     def label(obj: RawObject) -> tuple[str, ...]:
         return (obj.metadata.labels["x"],)
 
-    store: ObjectStore[RawObject] = ObjectStore(CONFIG_MAPS.codec, {})
+    store: ObjectStore[RawObject] = ObjectStore({})
     store.add_index("label", label)
     put(store, config_map("bad"))
     put(store, config_map("good", x="1"))
@@ -71,6 +70,6 @@ def test_an_object_that_an_index_fails_for_is_left_out_until_it_changes(
 
 
 def test_an_index_that_was_not_added_cannot_be_asked_for() -> None:
-    store: ObjectStore[RawObject] = ObjectStore(CONFIG_MAPS.codec, {})
+    store: ObjectStore[RawObject] = ObjectStore({})
     with pytest.raises(KeyError):
         store.by_index("label", "1")

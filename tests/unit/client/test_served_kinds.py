@@ -16,11 +16,13 @@ from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.client.metadata import MetadataCodec, MetadataObject
+from allot.client.resources import CONFIG_MAPS
 from allot.client.served_kinds import ServedKinds
 from allot.client.transport import JSON, Query, Response
 from allot.testing.servers import TOKEN, LocalServer
 
 BATCH = "/apis/batch/v1/namespaces/default"
+CONFIG_MAP_PATH = "/api/v1/namespaces/default/configmaps"
 JOB = {
     "metadata": {"name": "j", "finalizers": ["x.dev/y"]},
     "spec": {
@@ -86,6 +88,37 @@ async def until(holds: Any) -> None:
     async with asyncio.timeout(120):
         while not holds():
             await asyncio.sleep(0.002)
+
+
+def test_listeners_say_what_they_want() -> None:
+    async def story() -> None:
+        async with LocalServer() as server:
+            factory = InformerFactory(Client(InProcessTransport(server.server.app, TOKEN)))
+            config_maps = factory.informer(CONFIG_MAPS)
+            kinds = factory.companion(ServedKinds)
+            all_, deletions, needing = Listened(), Listened(), Listened()
+            kinds.listen(all_)
+            kinds.listen(deletions, only_deletions=True)
+            kinds.listen(needing, needs=config_maps)
+            factory.start()
+            try:
+                await kinds.wait_synced()
+                await server.post(f"{BATCH}/jobs", JOB)
+                await until(lambda: all_.heard == ["+"])
+                await server.post(CONFIG_MAP_PATH, {"metadata": {"name": "c"}})
+                await until(config_maps.list)
+                patch = {"metadata": {"finalizers": None}}
+                merge = "application/merge-patch+json"
+                await server.ask("PATCH", f"{BATCH}/jobs/j", patch, content_type=merge)
+                await server.ask("DELETE", f"{BATCH}/jobs/j")
+                await until(lambda: "-" in all_.heard)
+                assert all_.heard[0] == "+"
+                assert deletions.heard == ["-"]
+                assert needing.heard == all_.heard[1:]
+            finally:
+                await factory.stop()
+
+    asyncio.run(story())
 
 
 def test_kinds_come_and_go() -> None:

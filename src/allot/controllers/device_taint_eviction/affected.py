@@ -56,14 +56,15 @@ class Affected:
         slices.add_index(_TAINTED, _tainted_values)
         if rules is not None:
             rules.add_index(_SELECTOR, _selector_values)
+        self._tainted = slices.store.index_values(_TAINTED)
+        self._selectors = rules.store.index_values(_SELECTOR) if rules is not None else ()
 
     # --- taints of a device ---
 
     @property
     def has_evicting_taints(self) -> bool:
         """Whether any device may have a NoExecute taint, of its own or of a rule."""
-        rules = self._rules.store.index_values(_SELECTOR) if self._rules is not None else ()
-        return bool(self._slices.store.index_values(_TAINTED)) or bool(rules)
+        return bool(self._tainted or self._selectors)
 
     def taints_of(self, device: DeviceId) -> Iterator[EvictingTaint]:
         """The NoExecute taints of a device: its own, and those of rules."""

@@ -63,7 +63,13 @@ class DisruptionController(QueueController[ObjectKey]):
         self._pods = context.informers.informer(PODS)
         self._pods.add_index(BY_NAMESPACE, lambda pod: (namespace_of(pod),))
         self._pods.add_index(BY_CONTROLLER, controller_uid)
-        self._pods.add_handlers(self._pod_added, self._pod_updated, self._enqueue_budgets_of)
+        self._pods.add_handlers(
+            self._enqueue_budgets_of,
+            self._pod_updated,
+            self._enqueue_budgets_of,
+            needs=self._budgets,
+        )
+        self._pods.add_handlers(self._watch_staleness, lambda _old, new: self._watch_staleness(new))
         self._expected = ExpectedPodCounter(context.client, context.informers)
         for resource in SCALABLE:
             context.informers.informer(resource).add_handlers(on_update=self._owner_updated)
@@ -82,20 +88,13 @@ class DisruptionController(QueueController[ObjectKey]):
         self.queue.add(budget.key)
 
     def _enqueue_budgets_of(self, pod: Pod) -> None:
-        if not self._budgets.store:
-            return
         for budget in self._budgets_of(pod):
             self.queue.add(budget.key)
-
-    def _pod_added(self, pod: Pod) -> None:
-        self._enqueue_budgets_of(pod)
-        self._watch_staleness(pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         self._enqueue_budgets_of(new)
         if labels_of(old) != labels_of(new):
             self._enqueue_budgets_of(old)
-        self._watch_staleness(new)
 
     def _owner_updated(self, old: RawObject, new: RawObject) -> None:
         """Another number of replicas is another number of expected pods."""

@@ -42,7 +42,7 @@ class NamespaceController(QueueController[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._kinds = context.informers.companion(ServedKinds)
-        self._kinds.listen(self._object_changed)
+        self._kinds.listen(self._object_deleted, only_deletions=True)
         self._terminating: set[str] = set()
         self._namespaces = context.informers.informer(NAMESPACES)
         self._namespaces.add_handlers(
@@ -59,11 +59,11 @@ class NamespaceController(QueueController[str]):
             self._terminating.add(name)
             self.queue.add(name)
 
-    def _object_changed(
-        self, _: ServedKind, old: MetadataObject | None, new: MetadataObject | None
+    def _object_deleted(
+        self, _: ServedKind, old: MetadataObject | None, _new: MetadataObject | None
     ) -> None:
         """Requeue a terminating namespace when one of its objects is deleted."""
-        if new is None and old is not None and old.metadata.namespace in self._terminating:
+        if old is not None and old.metadata.namespace in self._terminating:
             self.queue.add_after(old.metadata.namespace, DEBOUNCE_SECONDS)
 
     async def reconcile(self, key: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -12,11 +12,12 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod, PodClaimEntry
 from allot.api.identities import ObjectKey
 from allot.api.similar_names import did_you_mean, similar_names
-from allot.client.client import Client, in_order
+from allot.client.client import Client
 from allot.client.clock import Timer
-from allot.client.errors import ApiStatusError
+from allot.client.errors import ApiStatusError, ClientError
 from allot.client.events import WARNING, Recorder, reference_to
 from allot.client.informer import Informer
+from allot.client.ordered_client import in_order
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
 from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
@@ -146,20 +147,26 @@ class ClaimCreator:
             ):
                 return False
             new_claims.append(_NewClaim(entry.name, key, template))
+        names = {new.entry: new.key.name for new in new_claims}
+        statuses = claim_statuses_to_write(pod, names)
         client = in_order(self._client, len(new_claims) + 1)
-        if client is None:
+        if statuses is None or client is None:
             return False
-        *_, named = await asyncio.gather(
-            *(self._submit(client, pod, new) for new in new_claims),
-            self._apply_names(client, pod, {new.entry: new.key.name for new in new_claims}),
-            return_exceptions=True,
-        )
-        return not isinstance(named, BaseException)
+        sent = [self._submit(client, pod, new) for new in new_claims]
+        named = self._apply(client, pod, statuses)
+        for new, created in zip(new_claims, sent, strict=True):
+            with suppress(ClientError):  # then the names are not written either
+                await created
+                self._note_created(new.key, pod, new.template)
+        try:
+            await named
+        except ClientError:
+            return False
+        return True
 
-    async def _submit(self, client: Client, pod: Pod, new: _NewClaim) -> None:
+    def _submit(self, client: Client, pod: Pod, new: _NewClaim) -> Awaitable[object]:
         claim = claim_from(new.template, pod, new.entry, new.key.name)
-        await client.submit_create(_RAW_CLAIMS, claim)
-        self._note_created(new.key, pod, new.template)
+        return client.submit_create(_RAW_CLAIMS, claim)
 
     async def _claim_of(self, pod: Pod, entry: PodClaimEntry) -> str | None:
         """The name of an entry's claim, created if missing; None if the entry needs none."""
@@ -222,6 +229,7 @@ class ClaimCreator:
             key = claim_key(pod, entry.name, attempt)
             try:
                 await self._submit(self._client, pod, _NewClaim(entry.name, key, template))
+                self._note_created(key, pod, template)
             except ApiStatusError as error:
                 if error.is_namespace_terminating:
                     return None  # the pod is deleted with the namespace
@@ -260,19 +268,19 @@ class ClaimCreator:
 
     async def _write_claim_statuses(self, pod: Pod, claim_by_entry: dict[str, str]) -> None:
         """Apply the names to the pod's status."""
+        statuses = claim_statuses_to_write(pod, claim_by_entry)
+        if statuses is None:
+            return
         try:
-            await self._apply_names(self._client, pod, claim_by_entry)
+            await self._apply(self._client, pod, statuses)
         except ApiStatusError as error:
             # A conflict means that the pod was replaced.
             if not (error.is_not_found or error.is_conflict):
                 raise
 
-    async def _apply_names(self, client: Client, pod: Pod, claim_by_entry: dict[str, str]) -> None:
-        statuses = claim_statuses_to_write(pod, claim_by_entry)
-        if statuses is None:
-            return
+    def _apply(self, client: Client, pod: Pod, statuses: list[dict[str, str]]) -> Awaitable[object]:
         fields = {"metadata": {"uid": uid_of(pod)}, "status": {"resourceClaimStatuses": statuses}}
-        await client.submit_apply(PODS, pod.key, fields, FIELD_MANAGER, subresource="status")
+        return client.submit_apply(PODS, pod.key, fields, FIELD_MANAGER, subresource="status")
 
     def _complain(self, pod: Pod, note: str) -> None:
         log.info("pod %s: %s", pod.key, note)

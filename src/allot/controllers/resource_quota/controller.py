@@ -78,11 +78,11 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         self._quotas.add_handlers(
             on_add=lambda new: self.queue.add(new.key), on_update=self._quota_changed
         )
-        informers.informer(PODS).add_handlers(on_update=self._pod_changed)
+        informers.informer(PODS).add_handlers(on_update=self._pod_changed, needs=self._quotas)
         self._released: dict[str, set[GroupResource]] = {}
         """By namespace: resources of which objects use less than before."""
         self._kinds = informers.companion(ServedKinds)
-        self._kinds.listen(self._object_changed)
+        self._kinds.listen(self._object_changed, needs=self._quotas)
 
     async def run(self) -> None:
         await self._kinds.wait_discovered()  # otherwise unknown kinds would not be counted
@@ -104,15 +104,13 @@ class ResourceQuotaController(QueueController[ObjectKey]):
             self.queue.add(new.key)
 
     def _pod_changed(self, old: Pod, new: Pod) -> None:
-        if not self._quotas.store:
-            return
         if old.is_finished != new.is_finished or old.spec != new.spec:
             self._add_all(GroupResource("", "pods"), new.metadata.namespace)
 
     def _object_changed(
         self, kind: ServedKind, old: MetadataObject | None, new: MetadataObject | None
     ) -> None:
-        if old is None or not self._quotas.store:
+        if old is None:
             return
         resource = GroupResource(kind.group, kind.plural)
         if new is None or resource in _SHRINKING:

@@ -64,7 +64,7 @@ class Dependents(Generic[RawT]):
         owners.add_index(BY_SELECTOR, selected_label)
         dependents.add_index(BY_CONTROLLER, controller_uid)
         dependents.add_index(ORPHANS, orphan_labels)
-        dependents.add_handlers(self._added, self._updated, self._deleted)
+        dependents.add_handlers(self._added, self._updated, self._deleted, needs=owners)
 
     # --- reading ---
 
@@ -116,15 +116,13 @@ class Dependents(Generic[RawT]):
     # --- event handlers: without owners of this kind there is nothing to queue ---
 
     def _added(self, obj: RawT) -> None:
-        if not self._owners.store:
-            return
         if is_deleting(obj):  # first event after a restart
             self._deleted(obj)
             return
         self._touch(obj)
 
     def _updated(self, old: RawT, new: RawT) -> None:
-        if not self._owners.store or is_unchanged_orphan(old, new):
+        if is_unchanged_orphan(old, new):
             return
         before, after = controller_of(old), controller_of(new)
         if before is not None and before != after:

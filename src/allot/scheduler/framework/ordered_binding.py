@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from allot.client.client import in_order
+from allot.client.ordered_client import in_order
 from allot.scheduler.framework.status import Status
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def the_cluster() -> Affected:
 
 
 def put(informer: Informer[Any], obj: Any) -> None:
-    list(informer.store.put(obj.key, obj))
+    informer.store.put(obj.key, obj)
 
 
 def pauses(steps: Steps[Any]) -> int:

@@ -33,7 +33,7 @@ def requests_about_a_missing_node(*answers: Response) -> tuple[list[Request], in
         collector = PodGarbageCollector(
             ControllerContext(client, informers, EventRecorder(client, "c", "i"))
         )
-        list(informers.informer(PODS).store.put(POD.key, POD))
+        informers.informer(PODS).store.put(POD.key, POD)
         await collector.reconcile(MissingNode("n"))
         await clock.advance(60)
         return transport.requests, len(collector.queue)

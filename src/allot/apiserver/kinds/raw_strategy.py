@@ -6,7 +6,7 @@ and what else is validated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
@@ -16,7 +16,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.core_names import path_segment_problems
-from allot.validation.fields import FieldError, first_errors
+from allot.validation.fields import FieldError
 from allot.validation.formats import is_label, subdomain_problems
 from allot.validation.metadata import validate_metadata, validate_metadata_update
 from allot.validation.pod_warnings import label_name_warning
@@ -157,8 +157,8 @@ class RawStrategy(StatusStrategy[RawObject]):
     def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         return obj.with_metadata(metadata)
 
-    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
-        return first_errors(errors)
+    def as_listed(self, errors: list[FieldError], request: WriteRequest) -> list[FieldError]:
+        return errors
 
     def _validate_metadata_update(self, new: RawObject, old: RawObject) -> Iterator[FieldError]:
         yield from validate_metadata_update(new.metadata, old.metadata)

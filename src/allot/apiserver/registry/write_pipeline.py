@@ -19,7 +19,7 @@ from allot.api.meta import ObjectMeta, OwnerReference
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.kinds.strategy import StatusStrategy
-from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.fields import FieldError, FieldPath, first_errors, invalid
 from allot.validation.metadata import IMMUTABLE
 
 
@@ -72,7 +72,8 @@ class WritePipeline:
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._namespaced = resource.namespaced
-        self._strategy = resource.strategy
+        self._strategy = strategy = resource.strategy
+        self._status_strategy = strategy if isinstance(strategy, StatusStrategy) else None
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
@@ -100,8 +101,8 @@ class WritePipeline:
 
     def update_status(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         """A write to the status of a kind that has one."""
-        strategy = self._strategy
-        assert isinstance(strategy, StatusStrategy)
+        strategy = self._status_strategy
+        assert strategy is not None
         new = self._without_zero_version(new)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
@@ -120,10 +121,10 @@ class WritePipeline:
         early: int = 0,
     ) -> Outcome:
         """The outcome by the errors of validation; the first `early` warnings of the request come before those of the kind."""
-        listed = self._strategy.first_errors(errors, request)
+        listed = first_errors(errors)
         given = request.warnings or []
         if listed:
-            return Rejected(listed, warnings=given)
+            return Rejected(self._strategy.as_listed(listed, request), warnings=given)
         return Accepted(prepared, [*given[:early], *warnings_about(prepared), *given[early:]])
 
     def _without_zero_version(self, new: Any) -> Any:

@@ -157,11 +157,11 @@ class RawObject:
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
         copy = object.__new__(self.__class__)
-        views = copy.__dict__
-        views.update(self.__dict__)  # those of other parts, too
-        views.pop("data", None)
-        views.pop("key", None)
-        views["metadata"] = metadata  # the same as reading it again
+        # With the views of other parts, too; that of the metadata is the same as if it is read again.
+        views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
+        if "data" in views or "key" in views:
+            views.pop("data", None)
+            views.pop("key", None)
         return copy
 
 

@@ -19,13 +19,14 @@ ONE_PER_FAMILY: Final = "may specify no more than one IP for each IP family"
 
 
 def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
-    status, before = as_part(new.get("status")), as_part(old.get("status"))
+    status, before = as_part(new.rest.get("status")), as_part(old.rest.get("status"))
     if status == before:
         return
     if status.get("conditions"):
         yield from _validate_conditions(parts(status, "conditions"))
-    nominated, path = text(status, "nominatedNodeName"), STATUS / "nominatedNodeName"
+    nominated = text(status, "nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
+        path = STATUS / "nominatedNodeName"
         yield from validate_subdomain(nominated, path)
         if new.node_name:
             yield forbidden(path, "may not be set on pods that are already bound to a node")
@@ -36,7 +37,8 @@ def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
         yield from _validate_states(status, before, new)
     if any(map(status.get, _WITH_USERS)):
         yield from _validate_users(status)
-    yield from _validate_generation(status, STATUS)
+    if "observedGeneration" in status:
+        yield from _validate_generation(status, STATUS)
     if status.get("podIPs"):
         yield from _validate_addresses(parts(status, "podIPs"), STATUS / "podIPs")
     if status.get("hostIPs"):

@@ -35,6 +35,7 @@ from allot.validation.profile_annotations import (
     validate_profile_annotations,
 )
 
+SPEC: Final = FieldPath("spec")
 MAY_NOT_CHANGE: Final = (
     "pod updates may not change fields other than "
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -68,11 +69,12 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
     pod = _with_annotated_profiles(pod, request)
-    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    spec = pod.rest.get("spec") or {}
+    facts = POD_SPECS.facts(spec)
     if facts.quality is None:
         facts.quality = quality_of_service(pod)
     status: dict[str, Any] = {"phase": "Pending", "qosClass": facts.quality}
-    if pod.get("spec", "schedulingGates"):
+    if spec.get("schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
 
@@ -80,8 +82,9 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
 def _with_annotated_profiles(pod: Pod, request: WriteRequest) -> Pod:
     """The AppArmor profiles that older clients write in annotations are also in the fields for them."""
     annotations = pod.metadata.annotations
-    is_windows = pod.get("spec", "os", "name") == "windows"
-    if is_windows or not any(name.startswith(APP_ARMOR) for name in annotations):
+    if not annotations or not any(name.startswith(APP_ARMOR) for name in annotations):
+        return pod
+    if pod.get("spec", "os", "name") == "windows":
         return pod
     whole = pod.get("spec", "securityContext", "appArmorProfile")
     for field in ("initContainers", "containers", "ephemeralContainers"):
@@ -119,9 +122,10 @@ def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
 
 def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
     """The metadata of a new pod, and its claims."""
-    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    facts = POD_SPECS.facts(pod.rest.get("spec") or {})
     yield from validate_metadata(pod.metadata, namespaced=True)
-    yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
+    if "claims" not in facts.valid:
+        yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
     if pod.metadata.annotations:
         yield from validate_static_pod(pod.metadata, pod.get("spec", "resourceClaims"))
         yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
@@ -129,7 +133,7 @@ def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
 
 def validate_after_spec(pod: Pod) -> Iterator[FieldError]:
     """What a new pod may not have, and profiles in annotations that contradict its fields."""
-    path, spec = FieldPath("spec"), pod.get("spec", default={})
+    path, spec = SPEC, pod.rest.get("spec") or {}
     if spec.get("volumes"):
         yield from validate_token_volumes(spec, path / "volumes")
     if spec.get("ephemeralContainers"):
@@ -349,8 +353,8 @@ _EMPTY_CONTAINER_STATUS: Final = {
 
 def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
     metadata = _stored_metadata(pod, old, owner_references=old.metadata.owner_references)
-    status = dict(pod.get("status", default={}))
-    before = old.get("status", default={})
+    status = dict(pod.rest.get("status") or {})
+    before = old.rest.get("status") or {}
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and before.get(field):
             status[field] = before[field]
@@ -358,8 +362,7 @@ def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
         if status.get(field):
             status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
     _drop_disabled_status_fields(status, before, request)
-    whole = type(pod)(old.data).with_metadata(metadata)
-    return whole.with_value(status, "status")
+    return old.with_metadata(metadata).with_value(status, "status")
 
 
 _STATUS_FIELDS: Final = (
@@ -377,7 +380,9 @@ def _drop_disabled_status_fields(
         if field in status and gate not in request.gates and not before.get(field):
             del status[field]
     for field in _CONTAINER_STATUSES:
-        statuses = status.get(field)
+        if field not in status:
+            continue
+        statuses = status[field]
         if statuses and not any(each.get(_HEALTH) for each in before.get(field) or ()):
             status[field] = [_with_enabled_health(each, request) for each in statuses]
 
@@ -406,16 +411,11 @@ def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[
 
 
 def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
-    return [
-        *validate_metadata_update(pod.metadata, old.metadata),
-        *_validate_annotations(pod, old),
-        *validate_pod_status_update(pod, old),
-        *validate_pod_status(parts_of(pod)),
-    ]
-
-
-def _validate_annotations(pod: Pod, old: Pod) -> Iterator[FieldError]:
     annotations, before = pod.metadata.annotations, old.metadata.annotations
+    errors = [*validate_metadata_update(pod.metadata, old.metadata)]
     if annotations or before:
-        yield from validate_pod_annotation_update(annotations, before)
-        yield from validate_pod_annotations(annotations, pod.get("spec", default={}))
+        errors += validate_pod_annotation_update(annotations, before)
+        errors += validate_pod_annotations(annotations, pod.get("spec", default={}))
+    errors += validate_pod_status_update(pod, old)
+    errors += validate_pod_status(parts_of(pod))
+    return errors

@@ -86,7 +86,8 @@ class DeviceExclusivity:
             and new.metadata.uid == old.metadata.uid
         ):
             return ADMITTED  # as most writes of claims are
-        before, after = holdings_of(old), holdings_of(new)
+        before = holdings_of(old) if old.status.allocation is not None else {}
+        after = holdings_of(new)
         devices = touched_devices(before, after)
         if not devices:
             return ADMITTED
@@ -185,14 +186,14 @@ def holdings_of(claim: ResourceClaim | None) -> Holdings:
     if claim is None or claim.status.allocation is None:
         return holdings
     metadata = claim.metadata
-    name = str(metadata.key)
+    name = f"{metadata.namespace}/{metadata.name}"
     for result in claim.status.allocation.devices.results:
         if result.admin_access:
             continue  # may use devices that others hold
         device = result.device_id
         consumed = dict(result.consumed_capacity) if result.share_id else {}
         holder = Holder(name, metadata.uid, result.share_id or "", consumed)
-        holdings[device] = (*holdings.get(device, ()), holder)
+        holdings[device] = (*holdings[device], holder) if device in holdings else (holder,)
     return holdings
 
 

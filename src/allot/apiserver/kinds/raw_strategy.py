@@ -26,14 +26,6 @@ UpdateRule = Callable[[RawObject, RawObject], Iterator[FieldError]]
 Path = tuple[str, ...]
 
 
-def _anything(_: RawObject) -> Iterator[FieldError]:
-    return iter(())
-
-
-def _any_change(_new: RawObject, _old: RawObject) -> Iterator[FieldError]:
-    return iter(())
-
-
 def _nothing(_: RawObject) -> list[str]:
     return []
 
@@ -60,9 +52,9 @@ class KindRules(NamedTuple):
     """What is special about a kind."""
 
     name_problems: Callable[[str], list[str]] = subdomain_problems
-    validate: Rule = _anything
+    validate: Rule | None = None
     """Of a new object, and of an updated one."""
-    validate_change: UpdateRule = _any_change
+    validate_change: UpdateRule | None = None
     status: Mapping[str, Any] | None = None
     """What the status of a new object is; None if the kind has no status of its own."""
     status_metadata: Callable[[ObjectMeta, ObjectMeta], ObjectMeta] = _written_metadata
@@ -112,7 +104,8 @@ class RawStrategy(StatusStrategy[RawObject]):
             check_generate_name=self.rules.name_problems is not path_segment_problems,
             name_problems=self.rules.name_problems,
         )
-        yield from self.rules.validate(new)
+        if self.rules.validate is not None:
+            yield from self.rules.validate(new)
 
     # --- update ---
 
@@ -126,8 +119,10 @@ class RawStrategy(StatusStrategy[RawObject]):
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from self._validate_metadata_update(new, old)
-        yield from self.rules.validate(new)
-        yield from self.rules.validate_change(new, old)
+        if self.rules.validate is not None:
+            yield from self.rules.validate(new)
+        if self.rules.validate_change is not None:
+            yield from self.rules.validate_change(new, old)
 
     # --- status ---
 

@@ -77,13 +77,15 @@ class WritePipeline:
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
-        new = self._with_distinct_owners(new, request)
+        if len(new.metadata.owner_references) > 1:
+            new = self._with_distinct_owners(new, request)
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
         early = len(request.warnings or ())
         errors = strategy.validate_create(prepared, request)
         outcome = self._validated(prepared, errors, request, strategy.warnings, early)
-        has_version = _is_version(new.metadata.resource_version)
+        version = new.metadata.resource_version
+        has_version = version and _is_version(version)
         if has_version and not request.dry_run and isinstance(outcome, Accepted):
             return Refused(422, "", VERSION_OF_NEW)
         return outcome
@@ -91,7 +93,8 @@ class WritePipeline:
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
         new = self._without_zero_version(new)
-        new = self._with_distinct_owners(new, request)
+        if len(new.metadata.owner_references) > 1:
+            new = self._with_distinct_owners(new, request)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
@@ -130,15 +133,13 @@ class WritePipeline:
     def _without_zero_version(self, new: Any) -> Any:
         """The object; version 0 is the same as none."""
         version = new.metadata.resource_version
-        if not version or version.strip("0"):
+        if not version or version[0] != "0" or version.strip("0"):
             return new
         return self._strategy.with_metadata(new, replace(new.metadata, resource_version=""))
 
     def _with_distinct_owners(self, new: Any, request: WriteRequest) -> Any:
         """The object without owners that it names twice, which is warned about."""
         owners = new.metadata.owner_references
-        if len(owners) < 2:
-            return new
         distinct: dict[OwnerReference, None] = {}
         again: dict[str, None] = {}
         for owner in owners:

@@ -186,13 +186,14 @@ def object_key(data: Mapping[str, Any]) -> ObjectKey:
 
 
 def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    copy = dict(data)
-    name, *rest = path
-    if rest:
-        inner = data.get(name)
-        value = _with_value(inner if isinstance(inner, dict) else {}, value, tuple(rest))
+    copy = owner = dict(data)
+    for name in path[:-1]:
+        found = owner.get(name)
+        part = dict(found) if isinstance(found, dict) else {}
+        owner[name] = part
+        owner = part
     if value is None:
-        copy.pop(name, None)
+        owner.pop(path[-1], None)
     else:
-        copy[name] = value
+        owner[path[-1]] = value
     return copy

@@ -33,6 +33,7 @@ from allot.rules import (
 from allot.validation.fields import FieldPath
 
 SPEC: Final = FieldPath("spec")
+DEVICES: Final = SPEC / "devices"
 NAME: Final = ".name"
 """How an expression reads the name of a device."""
 _WHOLE: Final = 10**9
@@ -53,7 +54,7 @@ def kubernetes_warnings(obj: Any) -> Iterable[KubernetesWarning]:
     """Where v1.38, with its default feature gates, would refuse a DRA object or decide otherwise about it."""
     match obj:
         case ResourceClaim():
-            return _claim(obj.spec.devices, SPEC / "devices")
+            return _claim(obj.spec.devices, DEVICES)
         case ResourceClaimTemplate():
             return _claim(obj.spec.spec.devices, SPEC / "spec" / "devices")
         case DeviceClass():
@@ -148,7 +149,7 @@ def _bare(name: str | None, path: FieldPath) -> Iterator[KubernetesWarning]:
 
 def _slice(slice_: ResourceSlice) -> Iterator[KubernetesWarning]:
     for index, device in enumerate(slice_.spec.devices or ()):
-        yield from _device(device, SPEC / "devices" @ index)
+        yield from _device(device, DEVICES @ index)
 
 
 def _device(device: Device, path: FieldPath) -> Iterator[KubernetesWarning]:

@@ -74,14 +74,14 @@ class PodStrategy(RawStrategy):
                 return pod_parts.with_ephemeral_containers(_pod(new), _pod(old))
             case RESIZE.name:
                 return pod_parts.with_resources(_pod(new), _pod(old))
-        return pod_strategy.prepare_status_update(_pod(new), _pod(old), request)
+        return pod_strategy.prepare_status_update(new, old, request)
 
     def validate_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         part = request.subresource
         if part not in (EPHEMERAL_CONTAINERS.name, RESIZE.name):
-            yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
+            yield from pod_strategy.validate_status_update(new, old, request)
             return
         refused = pod_parts.refused_part(_pod(old), part)
         if refused is not None:

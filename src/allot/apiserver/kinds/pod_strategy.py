@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from allot.api.base import replace
 from allot.api.core import Container, Pod, PodLevelResources, PodParts, PodSpec, PodStatus
 from allot.api.decoding import from_value
 from allot.api.meta import ObjectMeta
+from allot.api.raw import RawObject
 from allot.apiserver.kinds.pod_specs import POD_SPECS
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
@@ -35,6 +36,7 @@ from allot.validation.profile_annotations import (
     validate_profile_annotations,
 )
 
+StoredPod = TypeVar("StoredPod", bound=RawObject)
 SPEC: Final = FieldPath("spec")
 MAY_NOT_CHANGE: Final = (
     "pod updates may not change fields other than "
@@ -44,7 +46,7 @@ MAY_NOT_CHANGE: Final = (
 )
 
 
-def parts_of(pod: Pod) -> PodParts:
+def parts_of(pod: RawObject) -> PodParts:
     """The typed parts of a pod that has been decoded without error before. Its metadata does not become JSON for it."""
     spec = msgspec.convert(pod.get("spec", default={}), PodSpec, dec_hook=from_value)
     status = msgspec.convert(pod.get("status", default={}), PodStatus, dec_hook=from_value)
@@ -257,7 +259,7 @@ def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
 _MAX_DEADLINE: Final = 2**31 - 1
 
 
-def _stored_metadata(pod: Pod, old: Pod, **more: Any) -> ObjectMeta:
+def _stored_metadata(pod: RawObject, old: RawObject, **more: Any) -> ObjectMeta:
     """The metadata of a written pod, with what clients do not change from the stored one."""
     stored = old.metadata
     return replace(
@@ -351,7 +353,7 @@ _EMPTY_CONTAINER_STATUS: Final = {
 }  # fmt: skip
 
 
-def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+def prepare_status_update(pod: RawObject, old: StoredPod, request: WriteRequest) -> StoredPod:
     metadata = _stored_metadata(pod, old, owner_references=old.metadata.owner_references)
     status = dict(pod.rest.get("status") or {})
     before = old.rest.get("status") or {}
@@ -410,7 +412,7 @@ def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[
     return status | {_HEALTH: without_messages}
 
 
-def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
+def validate_status_update(pod: RawObject, old: RawObject, _: WriteRequest) -> list[FieldError]:
     annotations, before = pod.metadata.annotations, old.metadata.annotations
     errors = [*validate_metadata_update(pod.metadata, old.metadata)]
     if annotations or before:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from allot.rules import FRACTIONAL_RANGES_BY_DEFAULT, RULES, RuleSet, rules_of
 
@@ -162,52 +162,41 @@ class FeatureGateError(ValueError):
     """Unknown gates, locked gates or gates with unmet dependencies."""
 
 
-class FeatureGates:
+class FeatureGates(frozenset[str]):
     """The gates that are on and the rules in force: `if CONSUMABLE_CAPACITY in gates`."""
 
-    __slots__ = ("_enabled", "_follow_rules")
+    _follow_rules: frozenset[str]
+    __slots__ = ("_follow_rules",)
 
-    def __init__(self, enabled: Iterable[str], follow_rules: Iterable[str] = ()) -> None:
+    def __new__(cls, enabled: Iterable[str], follow_rules: Iterable[str] = ()) -> Self:
         """Exactly these gates and rules, unchecked: `with_overrides` is for what users ask for.
 
         Without a rule among them the answers are those of Kubernetes v1.38. `follow_rules` are
         gates that were not asked for and whose default is a rule.
         """
-        self._enabled = frozenset(enabled)
-        self._follow_rules = frozenset(follow_rules)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._enabled
+        gates = super().__new__(cls, enabled)
+        gates._follow_rules = frozenset(follow_rules)
+        return gates
 
     @property
     def rule_set(self) -> RuleSet:
         """Which rule set is in force: `seeds` if all rules are."""
-        return RuleSet.SEEDS if self._enabled >= RULES.keys() else RuleSet.V1_38
+        return RuleSet.SEEDS if self >= RULES.keys() else RuleSet.V1_38
 
     def switched(self, states: Mapping[str, bool]) -> FeatureGates:
-        """These gates with some switched on or off, unchecked as in `__init__`."""
+        """These gates with some switched on or off, unchecked as in `__new__`."""
         on = {name for name, state in states.items() if state}
-        return FeatureGates(
-            (self._enabled - states.keys()) | on, self._follow_rules - states.keys()
-        )
+        return FeatureGates((self - states.keys()) | on, self._follow_rules - states.keys())
 
     def with_rules(self, rule_set: RuleSet) -> FeatureGates:
         """The same gates under other rules, and with other defaults where those are rules."""
         rules = rules_of(rule_set)
         defaults = {gate for gate in self._follow_rules if DEFAULT_RULES[gate] in rules}
-        kept = self._enabled - RULES.keys() - self._follow_rules
+        kept = self - RULES.keys() - self._follow_rules
         return FeatureGates(kept | rules | defaults, self._follow_rules)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            self._enabled == other._enabled if isinstance(other, FeatureGates) else NotImplemented
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._enabled)
-
     def __repr__(self) -> str:
-        return f"FeatureGates({sorted(self._enabled)})"
+        return f"FeatureGates({sorted(self)})"
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:

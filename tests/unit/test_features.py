@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from allot import features
-from allot.features import FeatureGateError, parse_feature_gates, with_overrides
+from allot.features import FeatureGateError, FeatureGates, parse_feature_gates, with_overrides
 from allot.rules import RULES, RuleSet
 
 KEPS = (
@@ -135,6 +135,14 @@ def test_gates_compare_and_print() -> None:
     assert with_overrides({}) == features.DEFAULTS
     assert hash(with_overrides({})) == hash(features.DEFAULTS)
     assert "DRAAdminAccess" in repr(features.DEFAULTS)
+
+
+def test_gates_are_a_set_of_those_that_are_on() -> None:
+    gates = FeatureGates(("A", "B"))
+
+    assert "A" in gates
+    assert "C" not in gates
+    assert gates.switched({"A": False, "C": True}) == FeatureGates(("B", "C"))
 
 
 def test_the_switch_turns_all_rules() -> None:

@@ -157,11 +157,11 @@ class RawObject:
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
         copy = object.__new__(self.__class__)
-        views = copy.__dict__
-        views.update(self.__dict__)  # those of other parts, too
-        views.pop("data", None)
-        views.pop("key", None)
-        views["metadata"] = metadata  # the same as reading it again
+        # With the views of other parts, too; that of the metadata is the same as if it is read again.
+        views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
+        if "data" in views or "key" in views:
+            views.pop("data", None)
+            views.pop("key", None)
         return copy
 
 
@@ -186,13 +186,14 @@ def object_key(data: Mapping[str, Any]) -> ObjectKey:
 
 
 def _with_value(data: Mapping[str, Any], value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    copy = dict(data)
-    name, *rest = path
-    if rest:
-        inner = data.get(name)
-        value = _with_value(inner if isinstance(inner, dict) else {}, value, tuple(rest))
+    copy = owner = dict(data)
+    for name in path[:-1]:
+        found = owner.get(name)
+        part = dict(found) if isinstance(found, dict) else {}
+        owner[name] = part
+        owner = part
     if value is None:
-        copy.pop(name, None)
+        owner.pop(path[-1], None)
     else:
-        copy[name] = value
+        owner[path[-1]] = value
     return copy

@@ -13,6 +13,7 @@ from allot.api.claims import (
     AllocatedDeviceStatus,
     AllocationResult,
     DeviceAllocationConfiguration,
+    DeviceClaim,
     DeviceRequestAllocationResult,
     NetworkDeviceData,
     ResourceClaim,
@@ -39,7 +40,7 @@ from allot.validation.formats import byte_length, is_label, is_share_id
 from allot.validation.lists import duplicates, validate_items
 from allot.validation.metadata import validate_metadata_update
 from allot.validation.names import (
-    are_plain_names,
+    PLAIN_NAMES,
     validate_declared_driver_name,
     validate_declared_pool_name,
     validate_driver_name,
@@ -47,7 +48,7 @@ from allot.validation.names import (
     validate_pool_name,
 )
 from allot.validation.node_operations import validate_skipped_operations
-from allot.validation.node_selector import validate_node_selector
+from allot.validation.node_selector import names_nodes, validate_node_selector
 from allot.validation.resource_claim import RequestNames, validate_references
 from allot.validation.tolerations import validate_toleration
 
@@ -59,6 +60,8 @@ MAX_IPS: Final = 16
 CONFIG_SOURCES: Final = (FROM_CLASS, FROM_CLAIM)
 
 STATUS: Final = FieldPath("status")
+ALLOCATION: Final = STATUS / "allocation"
+RESERVED_FOR: Final = STATUS / "reservedFor"
 
 
 def validate_claim_status_update(
@@ -66,28 +69,28 @@ def validate_claim_status_update(
 ) -> Iterator[FieldError]:
     """A write to the status. The spec is always the stored one."""
     yield from validate_metadata_update(new.metadata, old.metadata)
-    yield from _validate_consumers(new, old)
-    yield from _validate_device_statuses(new, old)
+    if new.status.reserved_for:
+        yield from _validate_consumers(new, old)
+    if new.status.devices:
+        yield from _validate_device_statuses(new, old)
     allocation, before = new.status.allocation, old.status.allocation
-    path = STATUS / "allocation"
     if before is None:
-        if allocation is not None:
+        if allocation is not None and not _is_plain_allocation(allocation, new.spec.devices):
             names = RequestNames.of(new.spec.devices)
-            yield from _validate_allocation(allocation, path, names, gates)
+            yield from _validate_allocation(allocation, ALLOCATION, names, gates)
     elif allocation is not None and allocation != before:
-        yield invalid(path, None, "field cannot be modified once set")
+        yield invalid(ALLOCATION, None, "field cannot be modified once set")
 
 
 # --- consumers ---
 
 
 def _validate_consumers(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
-    consumers, path = new.status.reserved_for, STATUS / "reservedFor"
-    if not consumers:
-        return
-    yield from validate_items(consumers, path, MAX_CONSUMERS, _validate_consumer)
-    if len(consumers) <= MAX_CONSUMERS:
-        yield from duplicates(consumers, path, lambda consumer: consumer.uid)
+    consumers, path = new.status.reserved_for, RESERVED_FOR
+    if not _are_plain_consumers(consumers):
+        yield from validate_items(consumers, path, MAX_CONSUMERS, _validate_consumer)
+        if len(consumers) <= MAX_CONSUMERS:
+            yield from duplicates(consumers, path, lambda consumer: consumer.uid)
     if new.status.allocation is None:
         yield forbidden(path, "may not be specified when `allocated` is not set")
     elif new.metadata.deletion_timestamp is not None and not set(consumers) <= set(
@@ -100,16 +103,52 @@ def _validate_consumers(new: ResourceClaim, old: ResourceClaim) -> Iterator[Fiel
         )
 
 
+def _are_plain_consumers(consumers: tuple[ResourceClaimConsumerReference, ...]) -> bool:
+    """Whether all are complete and different, and not too many: the usual case."""
+    seen: dict[str, None] = {}
+    for consumer in consumers:
+        uid = consumer.uid
+        if not (uid and consumer.name and consumer.resource) or uid in seen:
+            return False
+        seen[uid] = None
+    return len(consumers) <= MAX_CONSUMERS
+
+
 def _validate_consumer(
     consumer: ResourceClaimConsumerReference, path: FieldPath
 ) -> Iterator[FieldError]:
-    if not (consumer.resource and consumer.name and consumer.uid):
-        for name in ("resource", "name", "uid"):
-            if not getattr(consumer, name):
-                yield required(path / name)
+    for name in ("resource", "name", "uid"):
+        if not getattr(consumer, name):
+            yield required(path / name)
 
 
 # --- allocation ---
+
+
+def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bool:
+    """Whether it certainly has no errors: whole devices for requests of the claim, anywhere or on nodes by name."""
+    selector, results = allocation.node_selector, allocation.devices.results
+    if selector is not None and not names_nodes(selector):
+        return False
+    if allocation.devices.config or len(results) > MAX_RESULTS:
+        return False
+    requests = {request.name for request in claim.requests}
+    return all(_is_plain_result(result, requests) for result in results)
+
+
+def _is_plain_result(result: DeviceRequestAllocationResult, requests: set[str]) -> bool:
+    names = (result.driver, result.pool)
+    return bool(
+        result.request in requests
+        and is_label(result.request)
+        and is_label(result.device)
+        and (names in PLAIN_NAMES or PLAIN_NAMES.accepts(*names))
+        and result.share_id is None
+        and not result.binding_conditions
+        and not result.binding_failure_conditions
+        and not result.tolerations
+        and not result.skip_node_operations
+    )
 
 
 def _validate_allocation(
@@ -150,7 +189,7 @@ def _validate_result(
     """One allocated device. Duplicates of a device or share are allowed."""
     if result.request not in names.names or not is_label(result.request):
         yield from names.validate_reference(result.request, path / "request")
-    if not are_plain_names(result.driver, result.pool):
+    if (result.driver, result.pool) not in PLAIN_NAMES:
         yield from validate_declared_driver_name(result.driver, path / "driver")
         if not result.pool:
             yield required(path / "pool", declared=True)
@@ -196,8 +235,6 @@ def allocated_device_ids(claim: ResourceClaim) -> frozenset[SharedDeviceId]:
 def _validate_device_statuses(new: ResourceClaim, old: ResourceClaim) -> Iterator[FieldError]:
     path = STATUS / "devices"
     statuses = new.status.devices
-    if not statuses:
-        return
     allocated = allocated_device_ids(new)
     before = {status.shared_device_id: status for status in old.status.devices}
     for index, status in enumerate(statuses):

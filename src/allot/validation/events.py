@@ -9,10 +9,13 @@ from typing import Any, Final
 from allot.api.raw import RawObject
 from allot.validation.fields import FieldError, FieldPath, invalid, required
 from allot.validation.formats import label_key_problems
-from allot.validation.metadata import IMMUTABLE
+from allot.validation.metadata import IMMUTABLE, MAX_BYTES_OF_CHARACTER
 
 MAX_WORD: Final = 128
 MAX_NOTE: Final = 1024
+_SHORT_WORD: Final = MAX_WORD // MAX_BYTES_OF_CHARACTER
+_SHORT_NOTE: Final = MAX_NOTE // MAX_BYTES_OF_CHARACTER
+"""Texts of so many characters are within the limits, which are in bytes, whatever the characters are."""
 CLUSTER_EVENT_NAMESPACE: Final = "default"
 NAMESPACES_OF_CLUSTER_EVENTS: Final = ("default", "kube-system")
 """Where events with an `eventTime` are that are about cluster-scoped objects."""
@@ -38,9 +41,10 @@ def validate_event(
     if data.get("eventTime") is None:
         yield from _validate_namespace(event)
         return
-    about = event.get("involvedObject", "namespace", default="")
-    if not about and event.metadata.namespace not in NAMESPACES_OF_CLUSTER_EVENTS:
-        yield _wrong_namespace(about)
+    if event.metadata.namespace not in NAMESPACES_OF_CLUSTER_EVENTS:
+        about = event.get("involvedObject", "namespace", default="")
+        if not about:
+            yield _wrong_namespace(about)
     reporter = data.get("reportingComponent") or ""
     if not reporter:
         yield required(FieldPath(controller))
@@ -50,9 +54,10 @@ def validate_event(
         word = data.get(field)
         if not word:
             yield required(FieldPath(field))
-        elif _is_longer(word, MAX_WORD):
+        elif len(word) > _SHORT_WORD and len(word.encode()) > MAX_WORD:
             yield _wrong(field, f"can have at most {MAX_WORD} characters")
-    if _is_longer(data.get("message") or "", MAX_NOTE):
+    note = data.get("message") or ""
+    if len(note) > _SHORT_NOTE and len(note.encode()) > MAX_NOTE:
         yield _wrong("message", f"can have at most {MAX_NOTE} characters")
 
 
@@ -60,11 +65,6 @@ def validate_event(
 def _reporter_problems(reporter: str) -> tuple[str, ...]:
     """Of the few components that report very many events."""
     return tuple(label_key_problems(reporter))
-
-
-def _is_longer(text: str, limit: int) -> bool:
-    """In bytes."""
-    return len(text) > limit // 4 and len(text.encode()) > limit
 
 
 def _validate_namespace(event: RawObject) -> Iterator[FieldError]:
@@ -82,7 +82,8 @@ def _wrong_namespace(about: str) -> FieldError:
 def validate_new_event(event: RawObject) -> Iterator[FieldError]:
     """A new event of the new API has a time and a type, and no fields of the old API."""
     data = event.rest
-    yield from validate_series(data.get("series"))
+    if "series" in data:
+        yield from validate_series(data["series"])
     if data.get("eventTime") is None:
         yield required(FieldPath("eventTime"))
     type_ = data.get("type") or ""

@@ -6,8 +6,10 @@ Lengths count bytes. Messages say "characters" or "bytes" as the family of the r
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Final
+
+from allot.validation.accepted import Accepted
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
@@ -21,6 +23,12 @@ _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_NAME})?"
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
+is_label: Final = re.compile("[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
+"""Whether a text is a DNS label, also by its length: a match, or None."""
+is_subdomain: Final = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+).fullmatch
+"""The same for a DNS subdomain."""
 _is_label: Final = re.compile(_LABEL).fullmatch
 _is_dns_1035_label: Final = re.compile(_DNS_1035_LABEL).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
@@ -95,11 +103,6 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def is_label(text: str) -> bool:
-    """Whether it is a DNS label: the fast path for the common case."""
-    return len(text) <= LABEL_LENGTH and _is_label(text) is not None
-
-
 def label_problems(text: str, unit: str = "characters") -> list[str]:
     """A DNS label, such as the name of a request or a device."""
     if is_label(text):
@@ -124,7 +127,7 @@ def dns_1035_label_problems(text: str) -> list[str]:
 
 def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
     """A DNS subdomain: labels joined by dots, as in most object names."""
-    if len(text) <= SUBDOMAIN_LENGTH and _is_subdomain(text):
+    if is_subdomain(text):
         return []
     problems = []
     if byte_length(text) > SUBDOMAIN_LENGTH:
@@ -177,24 +180,30 @@ def label_value_problems(text: str) -> list[str]:
     return problems
 
 
-def is_label_pair(key: str, value: str) -> bool:
-    """Whether they are a label. Cached, because many objects have the same labels."""
-    return len(key) <= LABEL_KEY_LENGTH and len(value) <= LABEL_LENGTH and _is_pair(key, value)
-
-
-@lru_cache(4096)
-def _is_pair(key: str, value: str) -> bool:
+def _is_label_pair(key: str, value: str) -> bool:
     return not label_key_problems(key) and not label_value_problems(value)
 
 
-def is_annotation_key(key: str) -> bool:
-    """Whether it is the name of an annotation, in which case does not matter. Cached like labels."""
-    return len(key) <= LABEL_KEY_LENGTH and _is_caseless_key(key)
-
-
-@lru_cache(4096)
-def _is_caseless_key(key: str) -> bool:
+def _is_annotation_key(key: str) -> bool:
     return not label_key_problems(key.lower())
+
+
+_LABELS: Final = Accepted[tuple[str, str]](_is_label_pair, LABEL_KEY_LENGTH + LABEL_LENGTH)
+_ANNOTATION_KEYS: Final = Accepted[str](_is_annotation_key, LABEL_KEY_LENGTH)
+
+
+def are_labels(labels: Mapping[str, str]) -> bool:
+    """Whether all keys and values are right."""
+    pairs = labels.items()
+    return pairs <= _LABELS or all(pair in _LABELS or _LABELS.accepts(*pair) for pair in pairs)
+
+
+def are_annotation_keys(annotations: Mapping[str, str]) -> bool:
+    """Whether all are names of annotations, in which case does not matter."""
+    keys = annotations.keys()
+    return keys <= _ANNOTATION_KEYS or all(
+        key in _ANNOTATION_KEYS or _ANNOTATION_KEYS.accepts(key) for key in keys
+    )
 
 
 def is_condition_reason(text: str) -> bool:
@@ -207,7 +216,7 @@ def is_share_id(text: str) -> bool:
 
 def generated_name_problems(prefix: str) -> list[str]:
     """The problems of a `generateName`; it may end in a dash."""
-    return subdomain_problems(prefix[:-2] + "a" if prefix.endswith("-") else prefix)
+    return subdomain_problems(prefix[:-2] + "a" if prefix[-1:] == "-" else prefix)
 
 
 def shorten_key(key: str, limit: int) -> str:

@@ -17,6 +17,7 @@ from allot.api.claims import (
     ResourceClaimTemplate,
 )
 from allot.api.classes import DeviceClass
+from allot.api.raw import RawObject
 from allot.api.resource import DeviceSelector
 from allot.api.slices import CapacityRequestPolicyRange, Device, ResourceSlice
 from allot.cel import CelCompileError, Origin, compile_derived, compile_selector
@@ -31,6 +32,10 @@ from allot.rules import (
 )
 from allot.validation.fields import FieldPath
 
+SPEC: Final = FieldPath("spec")
+DEVICES: Final = SPEC / "devices"
+NAME: Final = ".name"
+"""How an expression reads the name of a device."""
 _WHOLE: Final = 10**9
 
 
@@ -45,22 +50,25 @@ class KubernetesWarning(NamedTuple):
         return f"{self.path}: {self.text} (rule {self.rule})"
 
 
-def kubernetes_warnings(obj: Any) -> Iterator[KubernetesWarning]:
+def kubernetes_warnings(obj: Any) -> Iterable[KubernetesWarning]:
     """Where v1.38, with its default feature gates, would refuse a DRA object or decide otherwise about it."""
     match obj:
         case ResourceClaim():
-            yield from _claim(obj.spec.devices, FieldPath("spec") / "devices")
+            return _claim(obj.spec.devices, DEVICES)
         case ResourceClaimTemplate():
-            yield from _claim(obj.spec.spec.devices, FieldPath("spec") / "spec" / "devices")
+            return _claim(obj.spec.spec.devices, SPEC / "spec" / "devices")
         case DeviceClass():
-            yield from _selectors(obj.spec.selectors, FieldPath("spec") / "selectors")
+            return _selectors(obj.spec.selectors, SPEC / "selectors")
         case ResourceSlice():
-            for index, device in enumerate(obj.spec.devices or ()):
-                yield from _device(device, FieldPath("spec") / "devices" @ index)
+            return _slice(obj)
+        case _:
+            return ()
 
 
 def rule_warnings(obj: Any, gates: FeatureGates) -> list[str]:
     """Those of `kubernetes_warnings` that a server with these rules should mention."""
+    if isinstance(obj, RawObject):
+        return []
     # Both attributes in one constraint are refused by the rule, so this warning is given under v1.38's rules.
     return [
         str(warning)
@@ -73,12 +81,12 @@ def rule_warnings(obj: Any, gates: FeatureGates) -> list[str]:
 
 
 def _claim(claim: DeviceClaim, path: FieldPath) -> Iterator[KubernetesWarning]:
-    for request_path, request in _asked(claim, path / "requests"):
-        yield from _selectors(request.selectors, request_path / "selectors")
-        for index, derived in enumerate(request.derived_attributes):
-            here = request_path / "derivedAttributes" @ index
-            yield from _bare(derived.name, here / "name")
-            yield from _expression(derived.expression, here / "expression", compile_derived)
+    for index, request in enumerate(claim.requests):
+        exactly = request.exactly
+        if exactly is not None and (exactly.selectors or exactly.derived_attributes):
+            yield from _asked(exactly, path / "requests" @ index / "exactly")
+        for number, alternative in enumerate(request.first_available):
+            yield from _asked(alternative, path / "requests" @ index / "firstAvailable" @ number)
     for index, constraint in enumerate(claim.constraints):
         here = path / "constraints" @ index
         match, distinct = constraint.match_attribute, constraint.distinct_attribute
@@ -94,18 +102,18 @@ def _claim(claim: DeviceClaim, path: FieldPath) -> Iterator[KubernetesWarning]:
 
 
 def _asked(
-    claim: DeviceClaim, path: FieldPath
-) -> Iterator[tuple[FieldPath, ExactDeviceRequest | DeviceSubRequest]]:
-    for index, request in enumerate(claim.requests):
-        if request.exactly is not None:
-            yield path @ index / "exactly", request.exactly
-        for number, alternative in enumerate(request.first_available):
-            yield path @ index / "firstAvailable" @ number, alternative
+    request: ExactDeviceRequest | DeviceSubRequest, path: FieldPath
+) -> Iterator[KubernetesWarning]:
+    yield from _selectors(request.selectors, path / "selectors")
+    for index, derived in enumerate(request.derived_attributes):
+        here = path / "derivedAttributes" @ index
+        yield from _bare(derived.name, here / "name")
+        yield from _expression(derived.expression, here / "expression", compile_derived)
 
 
 def _selectors(selectors: Iterable[DeviceSelector], path: FieldPath) -> Iterator[KubernetesWarning]:
     for index, selector in enumerate(selectors):
-        if selector.cel is not None:
+        if selector.cel is not None and NAME in selector.cel.expression:
             here = path @ index / "cel" / "expression"
             yield from _expression(selector.cel.expression, here, compile_selector)
 
@@ -113,7 +121,7 @@ def _selectors(selectors: Iterable[DeviceSelector], path: FieldPath) -> Iterator
 def _expression(
     expression: str, path: FieldPath, compile_: Callable[[str, Origin, FeatureGates], object]
 ) -> Iterator[KubernetesWarning]:
-    if ".name" not in expression:
+    if NAME not in expression:
         return
     try:
         compile_(expression, Origin.NEW, DEFAULTS)
@@ -137,6 +145,11 @@ def _bare(name: str | None, path: FieldPath) -> Iterator[KubernetesWarning]:
 
 
 # --- slices ---
+
+
+def _slice(slice_: ResourceSlice) -> Iterator[KubernetesWarning]:
+    for index, device in enumerate(slice_.spec.devices or ()):
+        yield from _device(device, DEVICES @ index)
 
 
 def _device(device: Device, path: FieldPath) -> Iterator[KubernetesWarning]:

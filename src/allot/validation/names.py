@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from allot.validation.accepted import Accepted
 from allot.validation.fields import FieldError, FieldPath, invalid, required, too_long
 from allot.validation.formats import (
     C_IDENTIFIER_RULE,
@@ -77,21 +78,17 @@ def validate_declared_driver_name(
         yield too_long(path, max_length, "characters", declared=True)
 
 
-def are_plain_names(driver: str, pool: str) -> bool:
-    """Whether the declared rules certainly accept both. Cached, because many claims are about few pools."""
-    return (
-        len(driver) <= DRIVER_NAME_LENGTH
-        and len(pool) <= POOL_NAME_LENGTH
-        and _are_plain(driver, pool)
-    )
-
-
-@lru_cache(maxsize=4096)
-def _are_plain(driver: str, pool: str) -> bool:
+def _are_plain_names(driver: str, pool: str) -> bool:
     path = FieldPath("")
     return bool(pool) and not any(
         (*validate_declared_driver_name(driver, path), *validate_declared_pool_name(pool, path))
     )
+
+
+PLAIN_NAMES: Final = Accepted[tuple[str, str]](
+    _are_plain_names, DRIVER_NAME_LENGTH + POOL_NAME_LENGTH
+)
+"""Drivers and pools that the declared rules accept: many claims are about few."""
 
 
 def validate_pool_name(name: str, path: FieldPath) -> Iterator[FieldError]:

@@ -6,10 +6,26 @@ from collections.abc import Iterator
 
 from allot.api.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid, required
-from allot.validation.formats import subdomain_problems
+from allot.validation.formats import is_subdomain, subdomain_problems
 from allot.validation.names import validate_label_key, validate_label_value
 
 NOT_AN_OPERATOR = "not a valid selector operator"
+
+
+def names_nodes(selector: NodeSelector) -> bool:
+    """Whether it selects nodes by their names only, without errors."""
+    for term in selector.node_selector_terms:
+        if term.match_expressions:
+            return False
+        for field in term.match_fields:
+            if (
+                field.key != "metadata.name"
+                or field.operator not in ("In", "NotIn")
+                or len(field.values) != 1
+                or not is_subdomain(field.values[0])
+            ):
+                return False
+    return bool(selector.node_selector_terms)
 
 
 def validate_node_selector(selector: NodeSelector, path: FieldPath) -> Iterator[FieldError]:

@@ -26,7 +26,7 @@ from allot.validation.fields import (
     required,
     too_long,
 )
-from allot.validation.formats import byte_length, is_label
+from allot.validation.formats import byte_length, is_subdomain
 from allot.validation.lists import duplicates
 from allot.validation.names import validate_label, validate_subdomain
 from allot.validation.node_allocatable import (
@@ -38,6 +38,7 @@ from allot.validation.node_allocatable import (
 from allot.validation.pod import all_containers
 
 STATUS: Final = FieldPath("status")
+CLAIM_STATUSES: Final = STATUS / "resourceClaimStatuses"
 HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
 MAX_HEALTH_MESSAGE: Final = 1024
 CLAIM_PREFIX: Final = "claim:"
@@ -49,17 +50,19 @@ NOT_A_CONTAINER_CLAIM: Final = (
 
 def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
     spec, status = pod.spec, pod.status
-    yield from _validate_claim_statuses(pod)
+    if status.resource_claim_statuses:
+        yield from _validate_claim_statuses(pod)
     if status.extended_resource_claim_status is not None:
         yield from _validate_extended(
             status.extended_resource_claim_status, spec, STATUS / "extendedResourceClaimStatus"
         )
-    path = STATUS / "nodeAllocatableResourceClaimStatuses"
-    known = {claim.resource_claim_name for claim in spec.resource_claims} | {
-        claim.resource_claim_name for claim in status.resource_claim_statuses
-    }
-    for index, node_status in enumerate(status.node_allocatable_resource_claim_statuses):
-        yield from _validate_node_allocatable(node_status, known, path @ index)
+    if status.node_allocatable_resource_claim_statuses:
+        path = STATUS / "nodeAllocatableResourceClaimStatuses"
+        known = {claim.resource_claim_name for claim in spec.resource_claims} | {
+            claim.resource_claim_name for claim in status.resource_claim_statuses
+        }
+        for index, node_status in enumerate(status.node_allocatable_resource_claim_statuses):
+            yield from _validate_node_allocatable(node_status, known, path @ index)
     for field, statuses, containers in (
         ("containerStatuses", status.container_statuses, spec.containers),
         ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
@@ -76,19 +79,18 @@ def _validate_claim_statuses(pod: PodParts) -> Iterator[FieldError]:
     known = {claim.name for claim in pod.spec.resource_claims}
     seen: set[str] = set()
     for index, status in enumerate(pod.status.resource_claim_statuses):
-        path = STATUS / "resourceClaimStatuses" @ index
         if status.name not in known:
             yield invalid(
-                path / "name",
+                CLAIM_STATUSES @ index / "name",
                 status.name,
                 "must match the name of an entry in `spec.resourceClaims`",
             )
         if status.name in seen:
-            yield duplicate(path / "name", status.name)
+            yield duplicate(CLAIM_STATUSES @ index / "name", status.name)
         seen.add(status.name)
         name = status.resource_claim_name
-        if name is not None and not is_label(name):  # which most subdomains are
-            yield from validate_subdomain(name, path / "resourceClaimName")
+        if name is not None and not is_subdomain(name):
+            yield from validate_subdomain(name, CLAIM_STATUSES @ index / "resourceClaimName")
 
 
 def _validate_extended(

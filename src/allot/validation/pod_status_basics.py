@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from allot.api.core import Pod
+from allot.api.raw import RawObject
 from allot.validation.fields import FieldError, FieldPath, duplicate, forbidden, invalid
 from allot.validation.formats import label_key_problems
 from allot.validation.ip_addresses import NOT_AN_ADDRESS, has_leading_zeros, parse_address
@@ -18,25 +18,24 @@ STATUS: Final = FieldPath("status")
 ONE_PER_FAMILY: Final = "may specify no more than one IP for each IP family"
 
 
-def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
-    status, before = as_part(new.get("status")), as_part(old.get("status"))
+def validate_pod_status_update(new: RawObject, old: RawObject) -> Iterator[FieldError]:
+    status, before = as_part(new.rest.get("status")), as_part(old.rest.get("status"))
     if status == before:
         return
     if status.get("conditions"):
         yield from _validate_conditions(parts(status, "conditions"))
-    nominated, path = text(status, "nominatedNodeName"), STATUS / "nominatedNodeName"
-    if nominated and nominated != before.get("nominatedNodeName"):
-        yield from validate_subdomain(nominated, path)
-        if new.node_name:
-            yield forbidden(path, "may not be set on pods that are already bound to a node")
-    quality = text(status, "qosClass")
-    if quality != text(before, "qosClass"):
-        yield invalid(STATUS / "qosClass", quality, IMMUTABLE)
+    if status.get("nominatedNodeName") != before.get("nominatedNodeName"):
+        yield from _validate_nomination(text(status, "nominatedNodeName"), new)
+    if status.get("qosClass") != before.get("qosClass"):
+        quality = text(status, "qosClass")
+        if quality != text(before, "qosClass"):
+            yield invalid(STATUS / "qosClass", quality, IMMUTABLE)
     if any(map(before.get, _RESTARTED)):
         yield from _validate_states(status, before, new)
     if any(map(status.get, _WITH_USERS)):
         yield from _validate_users(status)
-    yield from _validate_generation(status, STATUS)
+    if "observedGeneration" in status:
+        yield from _validate_generation(status, STATUS)
     if status.get("podIPs"):
         yield from _validate_addresses(parts(status, "podIPs"), STATUS / "podIPs")
     if status.get("hostIPs"):
@@ -45,6 +44,15 @@ def validate_pod_status_update(new: Pod, old: Pod) -> Iterator[FieldError]:
 
 _RESTARTED: Final = ("containerStatuses", "initContainerStatuses")
 _WITH_USERS: Final = (*_RESTARTED, "ephemeralContainerStatuses")
+
+
+def _validate_nomination(node: str, pod: RawObject) -> Iterator[FieldError]:
+    if not node:
+        return
+    path = STATUS / "nominatedNodeName"
+    yield from validate_subdomain(node, path)
+    if pod.get("spec", "nodeName"):
+        yield forbidden(path, "may not be set on pods that are already bound to a node")
 
 
 def _validate_conditions(conditions: list[Part]) -> Iterator[FieldError]:
@@ -61,7 +69,7 @@ def _validate_generation(owner: Part, path: FieldPath) -> Iterator[FieldError]:
         yield invalid(path / "observedGeneration", generation, "must be a non-negative integer")
 
 
-def _validate_states(status: Part, before: Part, pod: Pod) -> Iterator[FieldError]:
+def _validate_states(status: Part, before: Part, pod: RawObject) -> Iterator[FieldError]:
     """A container that has ended does not run again if its pod does not restart."""
     policy = pod.get("spec", "restartPolicy", default="Always")
     if policy == "Always":

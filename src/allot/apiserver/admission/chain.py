@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -86,24 +86,27 @@ AdmissionPlugin = MutatingPlugin | ValidatingPlugin
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
-class HandlerIndex(Generic[HandlerT]):
-    """The handlers of each operation on each resource, in order."""
+class HandlerIndex(dict[tuple[str, Resource], tuple[HandlerT, ...]]):
+    """The handlers of each operation on each resource, in order: `index[operation, resource]`.
+
+    They are found once. Those of a custom resource, which comes and goes, are kept with it.
+    """
 
     def __init__(self, handlers: Sequence[HandlerT]) -> None:
+        super().__init__()
         self._handlers = tuple(handlers)
-        self._found: dict[tuple[str, Resource], tuple[HandlerT, ...]] = {}
+        self._kept_as = object()
 
-    def find(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
-        if resource.custom is not None:  # it comes and goes: its handlers are kept with it
-            key = (self, operation)
-            if key not in resource.derived:
-                resource.derived[key] = self._handlers_of(operation, resource)
-            kept: tuple[HandlerT, ...] = resource.derived[key]
-            return kept
-        found = self._found.get((operation, resource))
-        if found is None:
-            found = self._found[operation, resource] = self._handlers_of(operation, resource)
-        return found
+    def __missing__(self, write: tuple[str, Resource]) -> tuple[HandlerT, ...]:
+        operation, resource = write
+        if resource.custom is None:
+            found = self[write] = self._handlers_of(operation, resource)
+            return found
+        key = (self._kept_as, operation)
+        if key not in resource.derived:
+            resource.derived[key] = self._handlers_of(operation, resource)
+        kept: tuple[HandlerT, ...] = resource.derived[key]
+        return kept
 
     def _handlers_of(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
         return tuple(handler for handler in self._handlers if handler.handles(operation, resource))
@@ -231,16 +234,10 @@ class Admission:
 
     def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""
-        dynamic = self._dynamic
-        return bool(self._mutators(operation, resource, info)) or (
-            not self.activity.is_idle and dynamic.mutates(operation, resource, info)
-        )
-
-    def _mutators(
-        self, operation: str, resource: Resource, info: RequestInfo
-    ) -> tuple[MutatingPlugin, ...]:
         plugins = self._mutating_parts if info.subresource else self._mutating
-        return plugins.find(operation, resource)
+        if plugins[operation, resource]:
+            return True
+        return not self.activity.is_idle and self._dynamic.mutates(operation, resource, info)
 
     def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
         """Whether such writes may wait long for others, so that they must not hold what others wait for."""
@@ -274,21 +271,27 @@ class Admission:
         grown_by = 0
         if attributes.operation == "delete":
             return attributes, grown_by
-        for plugin in self._mutators(attributes.operation, attributes.resource, attributes.info):
+        plugins = self._mutating_parts if attributes.info.subresource else self._mutating
+        for plugin in plugins[attributes.operation, attributes.resource]:
             new = await plugin.admit(attributes)
+            if new is attributes.new:
+                continue
             if isinstance(new, Grown):
                 grown_by += new.size
                 info = replace(attributes.info, size=attributes.info.size + new.size)
                 attributes = replace(attributes, new=new.object, info=info)
-            elif new is not attributes.new:
+            else:
                 attributes = replace(attributes, new=new)
         return attributes, grown_by
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations and warnings of all validating plugins; policies and webhooks come last."""
+        plugins = self._validating[attributes.operation, attributes.resource]
+        if not plugins and self.activity.is_idle:
+            return ADMITTED
         operations: list[Operation] = []
         warnings: list[str] = []
-        for plugin in self._validating.find(attributes.operation, attributes.resource):
+        for plugin in plugins:
             admitted = await plugin.validate(attributes)
             if admitted is not ADMITTED:
                 operations.extend(admitted.operations)
@@ -301,6 +304,6 @@ class Admission:
 
     async def charge(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations that charge the write to quotas."""
-        for plugin in self._quota.find(attributes.operation, attributes.resource):
+        for plugin in self._quota[attributes.operation, attributes.resource]:
             return await plugin.validate(attributes)
         return ADMITTED

@@ -7,6 +7,7 @@ also holds with several API servers on one store. Kubernetes does not check this
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
@@ -15,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from allot.api.base import ApiObject
-from allot.api.claims import DeviceRequestAllocationResult, ResourceClaim
+from allot.api.claims import ResourceClaim
 from allot.api.decoding import from_builtin, to_builtin
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
@@ -33,7 +34,6 @@ from allot.storage.interface import MISSING, Delete, Entry, Operation, Put, Stor
 from allot.validation.consumed_capacity import validate_consumed_capacity
 
 PREFIX: Final = "allocated-devices/"
-MAX_ESCAPED: Final = 4096
 
 
 class Holder(ApiObject, frozen=True):
@@ -78,9 +78,16 @@ class DeviceExclusivity:
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         old: ResourceClaim = attributes.old
         new: ResourceClaim | None = None if attributes.is_removal else attributes.new or old
-        if attributes.info.dry_run or (new is not None and _same_allocation(old, new)):
+        if attributes.info.dry_run:
             return ADMITTED
-        before, after = holdings_of(old), holdings_of(new)
+        if (
+            new is not None
+            and new.status.allocation is old.status.allocation
+            and new.metadata.uid == old.metadata.uid
+        ):
+            return ADMITTED  # as most writes of claims are
+        before = holdings_of(old) if old.status.allocation is not None else {}
+        after = holdings_of(new)
         devices = touched_devices(before, after)
         if not devices:
             return ADMITTED
@@ -93,7 +100,10 @@ class DeviceExclusivity:
                 raise api_errors.invalid(resource.group, resource.kind, name, errors)
         checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
         # A device may have thousands of shares.
-        size = sum(len(entry.value) for entry in entries.values() if entry is not None)
+        size = 0
+        for entry in entries.values():
+            if entry is not None:
+                size += len(entry.value)
         find = partial(
             changed_records, before, after, entries, published, checks_shares=checks_shares
         )
@@ -114,22 +124,21 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 @lru_cache(maxsize=10_000)
 def record_key(device: DeviceId) -> str:
-    return PREFIX + "/".join([_escaped(part) for part in device])
+    """Names are short: they have been validated."""
+    driver, pool, name = device
+    if not _is_unreserved(driver + pool + name):
+        driver, pool, name = (quote(part, safe="") for part in device)
+    return f"{PREFIX}{driver}/{pool}/{name}"
 
 
-@lru_cache(MAX_ESCAPED)
-def _escaped(part: str) -> str:
-    """Cached, because many claims are about few drivers and pools. Names are short: they have been validated."""
-    return quote(part, safe="")
-
-
-def _same_allocation(old: ResourceClaim, new: ResourceClaim) -> bool:
-    """Whether a write leaves the allocation as it is: most writes of a claim do."""
-    return new.status.allocation is old.status.allocation and new.metadata.uid == old.metadata.uid
+_is_unreserved: Final = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
+"""Whether there is nothing to quote in a text."""
 
 
 def touched_devices(before: Holdings, after: Holdings) -> list[DeviceId]:
     """The devices whose records a write must change, in order."""
+    if not before:
+        return sorted(after)
     return sorted(
         device for device in before.keys() | after.keys() if before.get(device) != after.get(device)
     )
@@ -150,11 +159,13 @@ def changed_records(
     """
     operations: list[Operation] = []
     for device, entry in entry_by_device.items():
-        record = _decoder.decode(entry.value) if entry else Record()
         ours, former = after.get(device, ()), before.get(device, ())
-        uids = {holder.uid for holder in (*ours, *former)}
-        others = tuple(holder for holder in record.holders if holder.uid not in uids)
-        added = tuple(holder for holder in ours if holder not in former)
+        others: tuple[Holder, ...] = ()
+        if entry:
+            uids = {holder.uid for holder in (*ours, *former)}
+            holders = _decoder.decode(entry.value).holders
+            others = tuple([holder for holder in holders if holder.uid not in uids])
+        added = tuple([holder for holder in ours if holder not in former]) if former else ours
         held = _held_by_others(
             device, added, ours, others, published.get(device), checks_shares=checks_shares
         )
@@ -175,18 +186,15 @@ def holdings_of(claim: ResourceClaim | None) -> Holdings:
     if claim is None or claim.status.allocation is None:
         return holdings
     metadata = claim.metadata
-    name = str(metadata.key)
+    name = f"{metadata.namespace}/{metadata.name}"
     for result in claim.status.allocation.devices.results:
         if result.admin_access:
             continue  # may use devices that others hold
         device = result.device_id
-        holder = Holder(name, metadata.uid, result.share_id or "", _consumed(result))
-        holdings[device] = (*holdings.get(device, ()), holder)
+        consumed = dict(result.consumed_capacity) if result.share_id else {}
+        holder = Holder(name, metadata.uid, result.share_id or "", consumed)
+        holdings[device] = (*holdings[device], holder) if device in holdings else (holder,)
     return holdings
-
-
-def _consumed(result: DeviceRequestAllocationResult) -> dict[str, Quantity]:
-    return dict(result.consumed_capacity) if result.share_id else {}
 
 
 def _held_by_others(

@@ -6,6 +6,7 @@ from typing import Any
 
 from allot.apiserver import api_errors
 from allot.apiserver.admission.chain import ADMITTED, AdmissionAttributes, Admitted
+from allot.apiserver.defaults.filling import Data
 from allot.apiserver.defaults.pod_priority import (
     SYSTEM_PRIORITIES,
     Denied,
@@ -13,16 +14,16 @@ from allot.apiserver.defaults.pod_priority import (
     resolve_priority,
 )
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.known_results import LastResult
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named
 
 
 class Priority:
     def __init__(self, caches: Caches) -> None:
-        self._caches = caches
-        self._classes = resource_named("scheduling.k8s.io", "priorityclasses")
+        self._cache = caches.of(resource_named("scheduling.k8s.io", "priorityclasses"))
         self._pods = resource_named("", "pods")
-        self._known = PriorityClasses()
+        self._resolved = _resolver(PriorityClasses())
         self._version = (0, 0)
         """That of the cache for which the classes are known."""
 
@@ -31,15 +32,15 @@ class Priority:
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         pod = attributes.new
-        spec = pod.get("spec")
-        resolved = resolve_priority({"spec": spec}, await self._known_classes())
+        spec = pod.rest.get("spec")
+        resolved = (await self._resolver()).of(spec)
         if isinstance(resolved, Denied):
             raise api_errors.forbidden(attributes.resource, attributes.key.name, resolved.message)
         return pod if resolved["spec"] is spec else pod.with_value(resolved["spec"], "spec")
 
-    async def _known_classes(self) -> PriorityClasses:
-        """All classes: the same as for the last pod, unless one has changed."""
-        cache = self._caches.of(self._classes)
+    async def _resolver(self) -> LastResult[Data | Denied]:
+        """What all classes make of a spec: the same classes as for the last pod, unless one has changed."""
+        cache = self._cache
         await cache.refresh()
         version = cache.epoch, cache.last_change
         if version != self._version:
@@ -48,8 +49,13 @@ class Priority:
             by_name = {found["metadata"]["name"]: found for found in classes}
             defaults = [found for found in classes if found.get("globalDefault")]
             lowest = min(defaults, key=lambda found: found.get("value", 0), default=None)
-            self._known, self._version = PriorityClasses(by_name.get, lowest), version
-        return self._known
+            self._resolved = _resolver(PriorityClasses(by_name.get, lowest))
+            self._version = version
+        return self._resolved
+
+
+def _resolver(classes: PriorityClasses) -> LastResult[Data | Denied]:
+    return LastResult(lambda spec: resolve_priority({"spec": spec}, classes))
 
 
 class SystemPriorityClasses:

@@ -35,7 +35,7 @@ class RuntimeClassAdmission:
 
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         pod = attributes.new
-        name = pod.get("spec", "runtimeClassName")
+        name = (pod.rest.get("spec") or {}).get("runtimeClassName")
         if name is None:
             return pod
         if not name:
@@ -56,7 +56,7 @@ class RuntimeClassAdmission:
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """Overhead is that of a class."""
-        spec = attributes.new.get("spec", default={})
+        spec = attributes.new.rest.get("spec") or {}
         if spec.get("overhead") is not None and spec.get("runtimeClassName") is None:
             raise api_errors.forbidden(attributes.resource, attributes.key.name, NO_CLASS)
         return ADMITTED

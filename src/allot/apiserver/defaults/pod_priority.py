@@ -43,7 +43,7 @@ def resolve_priority(pod: Data, classes: PriorityClasses = NO_CLASSES) -> Data |
         found = {"metadata": {"name": name}, "value": SYSTEM_PRIORITIES[name]}
     if found is None and name:
         return Denied(f"no PriorityClass with name {name} was found")
-    value, policy = _value(found), _policy(found)
+    value, policy = (0, PREEMPT) if found is None else (_value(found), _policy(found))
     given, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
     if given is not None and given != value:
         return Denied(
@@ -61,9 +61,9 @@ def resolve_priority(pod: Data, classes: PriorityClasses = NO_CLASSES) -> Data |
     return pod | {"spec": spec | resolved}
 
 
-def _value(found: Mapping[str, Any] | None) -> int:
-    return int(found.get("value", 0)) if found is not None else 0
+def _value(found: Mapping[str, Any]) -> int:
+    return int(found.get("value", 0))
 
 
-def _policy(found: Mapping[str, Any] | None) -> str:
-    return str(found.get("preemptionPolicy") or PREEMPT) if found is not None else PREEMPT
+def _policy(found: Mapping[str, Any]) -> str:
+    return str(found.get("preemptionPolicy") or PREEMPT)

@@ -7,6 +7,7 @@ reservation) and, per driver, one to report on devices.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from allot import features
@@ -30,18 +31,18 @@ def authorize_status_update(
     yield from _authorize_admin_access(new, old, request)
     if features.GRANULAR_STATUS_AUTHORIZATION in request.gates:
         yield from _authorize_binding(new, old, request)
-        yield from _authorize_devices(new, old, request)
+        if new.status.devices != old.status.devices:
+            yield from _authorize_devices(new, old, request)
 
 
 def _authorize_admin_access(
     new: ResourceClaim, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    if request.grants_admin_access or _first_admin_result(old) is not None:
-        return
     index = _first_admin_result(new)
-    if index is not None:
-        path = STATUS / "allocation" / "devices" / "results" @ index / "adminAccess"
-        yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
+    if index is None or request.grants_admin_access or _first_admin_result(old) is not None:
+        return
+    path = STATUS / "allocation" / "devices" / "results" @ index / "adminAccess"
+    yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
 
 
 def _first_admin_result(claim: ResourceClaim) -> int | None:
@@ -61,7 +62,7 @@ def _authorize_binding(
         old.status.reserved_for,
     ):
         return
-    permission = Permission(request.verb, "resourceclaims/binding", "", "")
+    permission = _binding_permission(request.verb)
     if not request.caller.may(permission):
         yield forbidden(
             STATUS / "allocation",
@@ -71,10 +72,15 @@ def _authorize_binding(
         )
 
 
+@lru_cache(8)
+def _binding_permission(verb: str) -> Permission:
+    return Permission(verb, "resourceclaims/binding", "", "")
+
+
 def _authorize_devices(
     new: ResourceClaim, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    if new.status.allocation is None or new.status.devices == old.status.devices:
+    if new.status.allocation is None:
         return
     before = {device.shared_device_id: device for device in old.status.devices}
     after = {device.shared_device_id: device for device in new.status.devices}

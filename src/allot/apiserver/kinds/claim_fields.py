@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from allot import features
 from allot.api.base import replace
@@ -35,8 +35,17 @@ def _results(status: ResourceClaimStatus | None) -> tuple[DeviceRequestAllocatio
     return status.allocation.devices.results
 
 
-class StoredClaim(NamedTuple):
-    """The stored object, which tells whether a feature is in use. Templates have no status."""
+class StoredClaim(Protocol):
+    """What tells whether a feature is in use: a stored claim, or that of a stored template."""
+
+    @property
+    def spec(self) -> ResourceClaimSpec: ...
+    @property
+    def status(self) -> ResourceClaimStatus | None: ...
+
+
+class StoredTemplate(NamedTuple):
+    """The claim of a stored template, which has no status."""
 
     spec: ResourceClaimSpec
     status: ResourceClaimStatus | None = None

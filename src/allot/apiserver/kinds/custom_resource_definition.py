@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from allot.validation.custom_resource_definition import (
     validate_definition,
     validate_definition_update,
 )
-from allot.validation.fields import FieldError, first_errors
+from allot.validation.fields import FieldError
 from allot.validation.metadata import validate_metadata, validate_metadata_update
 from allot.validation.structural.schemas import Schema
 from allot.validation.structural.structure_rules import schema_warnings
@@ -148,8 +148,8 @@ class DefinitionStrategy(StatusStrategy[CustomResourceDefinition]):
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return obj.with_metadata(metadata)
 
-    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
-        return first_errors(errors)
+    def as_listed(self, errors: list[FieldError], request: WriteRequest) -> list[FieldError]:
+        return errors
 
 
 def terminate(definition: CustomResourceDefinition, now: datetime) -> CustomResourceDefinition:

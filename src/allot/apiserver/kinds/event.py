@@ -88,7 +88,7 @@ class EventsGroupStrategy(EventStrategy):
 
 def _with_empty_fields(event: RawObject) -> RawObject:
     event = event.with_missing(_ALWAYS_WRITTEN)
-    series = event.get("series")
+    series = event.rest.get("series")
     if series is None:
         return event
     return event.with_value(always_written(series, "lastObservedTime"), "series")

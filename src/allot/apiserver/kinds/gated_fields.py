@@ -51,9 +51,7 @@ def drop_disabled_fields(
 ) -> Part:
     """`part` without the fields whose gate is off; `stored` is None on create."""
     for fields in _disabled(table, gates):
-        if stored is not None and fields.is_used(stored):
-            continue
-        if fields.is_present(part):
+        if fields.is_present(part) and (stored is None or not fields.is_used(stored)):
             part = fields.without(part)
     return part
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -43,9 +43,10 @@ class PodStrategy(RawStrategy):
         return pod_strategy.prepare_create(_pod(new), request)
 
     def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
-        yield from pod_strategy.validate_before_spec(_pod(new))
-        yield from _validate_basics(new)
-        yield from pod_strategy.validate_after_spec(_pod(new))
+        pod = _pod(new)
+        yield from pod_strategy.validate_before_spec(pod)
+        yield from _validate_basics(pod)
+        yield from pod_strategy.validate_after_spec(pod)
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
         for field in ("priority", "preemptionPolicy"):  # found on create, not again
@@ -73,14 +74,14 @@ class PodStrategy(RawStrategy):
                 return pod_parts.with_ephemeral_containers(_pod(new), _pod(old))
             case RESIZE.name:
                 return pod_parts.with_resources(_pod(new), _pod(old))
-        return pod_strategy.prepare_status_update(_pod(new), _pod(old), request)
+        return pod_strategy.prepare_status_update(new, old, request)
 
     def validate_status_update(
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         part = request.subresource
         if part not in (EPHEMERAL_CONTAINERS.name, RESIZE.name):
-            yield from pod_strategy.validate_status_update(_pod(new), _pod(old), request)
+            yield from pod_strategy.validate_status_update(new, old, request)
             return
         refused = pod_parts.refused_part(_pod(old), part)
         if refused is not None:
@@ -104,9 +105,12 @@ def _pod(obj: RawObject) -> Pod:
 HAS_GATES: Final = "cannot be set until all schedulingGates have been cleared"
 
 
-def _validate_basics(new: RawObject) -> Iterator[FieldError]:
-    spec = new.get("spec", default={})
-    return POD_SPECS.facts(spec).errors("basics", lambda: _spec_errors(spec, FieldPath("spec")))
+def _validate_basics(new: RawObject) -> Iterable[FieldError]:
+    spec = new.rest.get("spec") or {}
+    facts = POD_SPECS.facts(spec)
+    if "basics" in facts.valid:
+        return ()
+    return facts.errors("basics", lambda: _spec_errors(spec, FieldPath("spec")))
 
 
 def _spec_errors(spec: Part, path: FieldPath) -> Iterator[FieldError]:
@@ -124,7 +128,7 @@ def _warnings(pod: RawObject) -> list[str]:
     if pod.metadata.annotations:
         parts = (*pod.metadata.annotations, pod.get("spec"))
         return _known_warnings.get(parts, lambda: pod_warnings(pod))
-    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    facts = POD_SPECS.facts(pod.rest.get("spec") or {})
     if facts.warnings is None:
         facts.warnings = pod_warnings(pod)
     return facts.warnings

@@ -10,6 +10,7 @@ from allot.api.base import replace
 from allot.api.core import Pod
 from allot.apiserver.kinds.pod_conditions import with_condition
 from allot.validation.fields import FieldError, FieldPath, not_supported, required
+from allot.validation.formats import is_subdomain
 from allot.validation.names import validate_subdomain
 
 TARGET: Final = FieldPath("target")
@@ -27,10 +28,10 @@ def validate_binding(binding: Mapping[str, Any]) -> Iterator[FieldError]:
     if target.get("kind") not in (None, "", "Node"):
         yield not_supported(TARGET / "kind", target["kind"], ["Node", "<empty>"], is_ordered=True)
     name = target.get("name")
-    if name:
-        yield from validate_subdomain(name, TARGET / "name")
-    else:
+    if not name:
         yield required(TARGET / "name")
+    elif not is_subdomain(name):
+        yield from validate_subdomain(name, TARGET / "name")
 
 
 def bind(
@@ -50,9 +51,10 @@ def bind(
             return _unmet_precondition(pod, what, asked, found, dry_run=dry_run)
     if pod.metadata.deletion_timestamp is not None:
         return BindingRefused(f"pod {name} is being deleted, cannot be assigned to a host")
-    if pod.node_name:
+    spec = pod.rest.get("spec") or {}
+    if spec.get("nodeName"):
         return BindingRefused(f'pod {name} is already assigned to node "{pod.node_name}"')
-    if pod.get("spec", "schedulingGates"):
+    if spec.get("schedulingGates"):
         return BindingRefused(f"pod {name} has non-empty .spec.schedulingGates")
     bound = pod
     annotations, labels = wanted.get("annotations") or {}, wanted.get("labels") or {}

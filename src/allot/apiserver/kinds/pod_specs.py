@@ -12,27 +12,28 @@ from allot.validation.fields import FieldError
 class SpecFacts:
     """What has been found out about one spec, so far."""
 
-    __slots__ = ("_valid", "quality", "warnings")
+    __slots__ = ("quality", "valid", "warnings")
 
     def __init__(self) -> None:
         self.quality: str | None = None
         """The quality of service."""
         self.warnings: list[str] | None = None
         """Those of a pod without annotations."""
-        self._valid: frozenset[str] = frozenset()
+        self.valid: frozenset[str] = frozenset()
+        """The rules by which it has no errors."""
 
     def errors(
         self, rules: str, validate: Callable[[], Iterable[FieldError]]
     ) -> Iterator[FieldError]:
         """The errors that `validate` finds by these rules; none, without looking, if there are known to be none."""
-        if rules in self._valid:
+        if rules in self.valid:
             return
         is_valid = True
         for error in validate():
             is_valid = False
             yield error
         if is_valid:
-            self._valid |= {rules}
+            self.valid |= {rules}
 
 
 class KnownPodSpecs:

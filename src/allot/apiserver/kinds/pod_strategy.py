@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from allot.api.base import replace
 from allot.api.core import Container, Pod, PodLevelResources, PodParts, PodSpec, PodStatus
 from allot.api.decoding import from_value
 from allot.api.meta import ObjectMeta
+from allot.api.raw import RawObject
 from allot.apiserver.kinds.pod_specs import POD_SPECS
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
@@ -35,6 +36,8 @@ from allot.validation.profile_annotations import (
     validate_profile_annotations,
 )
 
+StoredPod = TypeVar("StoredPod", bound=RawObject)
+SPEC: Final = FieldPath("spec")
 MAY_NOT_CHANGE: Final = (
     "pod updates may not change fields other than "
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -43,7 +46,7 @@ MAY_NOT_CHANGE: Final = (
 )
 
 
-def parts_of(pod: Pod) -> PodParts:
+def parts_of(pod: RawObject) -> PodParts:
     """The typed parts of a pod that has been decoded without error before. Its metadata does not become JSON for it."""
     spec = msgspec.convert(pod.get("spec", default={}), PodSpec, dec_hook=from_value)
     status = msgspec.convert(pod.get("status", default={}), PodStatus, dec_hook=from_value)
@@ -68,11 +71,12 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
     pod = _with_annotated_profiles(pod, request)
-    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    spec = pod.rest.get("spec") or {}
+    facts = POD_SPECS.facts(spec)
     if facts.quality is None:
         facts.quality = quality_of_service(pod)
     status: dict[str, Any] = {"phase": "Pending", "qosClass": facts.quality}
-    if pod.get("spec", "schedulingGates"):
+    if spec.get("schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
     return pod.with_value(status, "status")
 
@@ -80,8 +84,9 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
 def _with_annotated_profiles(pod: Pod, request: WriteRequest) -> Pod:
     """The AppArmor profiles that older clients write in annotations are also in the fields for them."""
     annotations = pod.metadata.annotations
-    is_windows = pod.get("spec", "os", "name") == "windows"
-    if is_windows or not any(name.startswith(APP_ARMOR) for name in annotations):
+    if not annotations or not any(name.startswith(APP_ARMOR) for name in annotations):
+        return pod
+    if pod.get("spec", "os", "name") == "windows":
         return pod
     whole = pod.get("spec", "securityContext", "appArmorProfile")
     for field in ("initContainers", "containers", "ephemeralContainers"):
@@ -119,9 +124,10 @@ def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
 
 def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
     """The metadata of a new pod, and its claims."""
-    facts = POD_SPECS.facts(pod.get("spec", default={}))
+    facts = POD_SPECS.facts(pod.rest.get("spec") or {})
     yield from validate_metadata(pod.metadata, namespaced=True)
-    yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
+    if "claims" not in facts.valid:
+        yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
     if pod.metadata.annotations:
         yield from validate_static_pod(pod.metadata, pod.get("spec", "resourceClaims"))
         yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
@@ -129,7 +135,7 @@ def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
 
 def validate_after_spec(pod: Pod) -> Iterator[FieldError]:
     """What a new pod may not have, and profiles in annotations that contradict its fields."""
-    path, spec = FieldPath("spec"), pod.get("spec", default={})
+    path, spec = SPEC, pod.rest.get("spec") or {}
     if spec.get("volumes"):
         yield from validate_token_volumes(spec, path / "volumes")
     if spec.get("ephemeralContainers"):
@@ -253,7 +259,7 @@ def _validate_deadline_update(pod: Pod, old: Pod) -> Iterator[FieldError]:
 _MAX_DEADLINE: Final = 2**31 - 1
 
 
-def _stored_metadata(pod: Pod, old: Pod, **more: Any) -> ObjectMeta:
+def _stored_metadata(pod: RawObject, old: RawObject, **more: Any) -> ObjectMeta:
     """The metadata of a written pod, with what clients do not change from the stored one."""
     stored = old.metadata
     return replace(
@@ -347,10 +353,10 @@ _EMPTY_CONTAINER_STATUS: Final = {
 }  # fmt: skip
 
 
-def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
+def prepare_status_update(pod: RawObject, old: StoredPod, request: WriteRequest) -> StoredPod:
     metadata = _stored_metadata(pod, old, owner_references=old.metadata.owner_references)
-    status = dict(pod.get("status", default={}))
-    before = old.get("status", default={})
+    status = dict(pod.rest.get("status") or {})
+    before = old.rest.get("status") or {}
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and before.get(field):
             status[field] = before[field]
@@ -358,8 +364,7 @@ def prepare_status_update(pod: Pod, old: Pod, request: WriteRequest) -> Pod:
         if status.get(field):
             status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
     _drop_disabled_status_fields(status, before, request)
-    whole = type(pod)(old.data).with_metadata(metadata)
-    return whole.with_value(status, "status")
+    return old.with_metadata(metadata).with_value(status, "status")
 
 
 _STATUS_FIELDS: Final = (
@@ -377,7 +382,9 @@ def _drop_disabled_status_fields(
         if field in status and gate not in request.gates and not before.get(field):
             del status[field]
     for field in _CONTAINER_STATUSES:
-        statuses = status.get(field)
+        if field not in status:
+            continue
+        statuses = status[field]
         if statuses and not any(each.get(_HEALTH) for each in before.get(field) or ()):
             status[field] = [_with_enabled_health(each, request) for each in statuses]
 
@@ -405,17 +412,12 @@ def _with_enabled_health(status: dict[str, Any], request: WriteRequest) -> dict[
     return status | {_HEALTH: without_messages}
 
 
-def validate_status_update(pod: Pod, old: Pod, _: WriteRequest) -> list[FieldError]:
-    return [
-        *validate_metadata_update(pod.metadata, old.metadata),
-        *_validate_annotations(pod, old),
-        *validate_pod_status_update(pod, old),
-        *validate_pod_status(parts_of(pod)),
-    ]
-
-
-def _validate_annotations(pod: Pod, old: Pod) -> Iterator[FieldError]:
+def validate_status_update(pod: RawObject, old: RawObject, _: WriteRequest) -> list[FieldError]:
     annotations, before = pod.metadata.annotations, old.metadata.annotations
+    errors = [*validate_metadata_update(pod.metadata, old.metadata)]
     if annotations or before:
-        yield from validate_pod_annotation_update(annotations, before)
-        yield from validate_pod_annotations(annotations, pod.get("spec", default={}))
+        errors += validate_pod_annotation_update(annotations, before)
+        errors += validate_pod_annotations(annotations, pod.get("spec", default={}))
+    errors += validate_pod_status_update(pod, old)
+    errors += validate_pod_status(parts_of(pod))
+    return errors

@@ -6,7 +6,7 @@ and what else is validated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
@@ -16,7 +16,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy
 from allot.validation.core_names import path_segment_problems
-from allot.validation.fields import FieldError, first_errors
+from allot.validation.fields import FieldError
 from allot.validation.formats import is_label, subdomain_problems
 from allot.validation.metadata import validate_metadata, validate_metadata_update
 from allot.validation.pod_warnings import label_name_warning
@@ -24,14 +24,6 @@ from allot.validation.pod_warnings import label_name_warning
 Rule = Callable[[RawObject], Iterator[FieldError]]
 UpdateRule = Callable[[RawObject, RawObject], Iterator[FieldError]]
 Path = tuple[str, ...]
-
-
-def _anything(_: RawObject) -> Iterator[FieldError]:
-    return iter(())
-
-
-def _any_change(_new: RawObject, _old: RawObject) -> Iterator[FieldError]:
-    return iter(())
 
 
 def _nothing(_: RawObject) -> list[str]:
@@ -60,9 +52,9 @@ class KindRules(NamedTuple):
     """What is special about a kind."""
 
     name_problems: Callable[[str], list[str]] = subdomain_problems
-    validate: Rule = _anything
+    validate: Rule | None = None
     """Of a new object, and of an updated one."""
-    validate_change: UpdateRule = _any_change
+    validate_change: UpdateRule | None = None
     status: Mapping[str, Any] | None = None
     """What the status of a new object is; None if the kind has no status of its own."""
     status_metadata: Callable[[ObjectMeta, ObjectMeta], ObjectMeta] = _written_metadata
@@ -112,7 +104,8 @@ class RawStrategy(StatusStrategy[RawObject]):
             check_generate_name=self.rules.name_problems is not path_segment_problems,
             name_problems=self.rules.name_problems,
         )
-        yield from self.rules.validate(new)
+        if self.rules.validate is not None:
+            yield from self.rules.validate(new)
 
     # --- update ---
 
@@ -126,8 +119,10 @@ class RawStrategy(StatusStrategy[RawObject]):
         self, new: RawObject, old: RawObject, request: WriteRequest
     ) -> Iterator[FieldError]:
         yield from self._validate_metadata_update(new, old)
-        yield from self.rules.validate(new)
-        yield from self.rules.validate_change(new, old)
+        if self.rules.validate is not None:
+            yield from self.rules.validate(new)
+        if self.rules.validate_change is not None:
+            yield from self.rules.validate_change(new, old)
 
     # --- status ---
 
@@ -157,8 +152,8 @@ class RawStrategy(StatusStrategy[RawObject]):
     def with_metadata(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         return obj.with_metadata(metadata)
 
-    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
-        return first_errors(errors)
+    def as_listed(self, errors: list[FieldError], request: WriteRequest) -> list[FieldError]:
+        return errors
 
     def _validate_metadata_update(self, new: RawObject, old: RawObject) -> Iterator[FieldError]:
         yield from validate_metadata_update(new.metadata, old.metadata)

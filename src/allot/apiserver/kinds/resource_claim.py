@@ -13,7 +13,6 @@ from allot.apiserver.kinds.claim_authorization import (
     authorize_status_update,
 )
 from allot.apiserver.kinds.claim_fields import (
-    StoredClaim,
     drop_disabled_spec_fields,
     drop_disabled_status_fields,
 )
@@ -33,12 +32,11 @@ from allot.validation.resource_claim import SPEC, validate_claim_spec, validate_
 
 def validate_admin_access(spec: ResourceClaimSpec, request: WriteRequest) -> Iterator[FieldError]:
     """Only the first offender is named, on a path without `exactly`."""
-    if request.grants_admin_access:
-        return
     for index, asked in enumerate(spec.devices.requests):
         if asked.exactly is not None and asked.exactly.admin_access:
-            path = SPEC / "devices" / "requests" @ index / "adminAccess"
-            yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
+            if not request.grants_admin_access:
+                path = SPEC / "devices" / "requests" @ index / "adminAccess"
+                yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
             return
 
 
@@ -61,17 +59,19 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
         return replace(new, spec=spec, status=ResourceClaimStatus())
 
     def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
-        spec, context = new.spec, request.context
+        spec = new.spec
         yield from validate_admin_access(spec, request)
         yield from validate_metadata(new.metadata, namespaced=True)
         yield from _valid_specs.errors(
-            spec, lambda: validate_claim_spec(spec, SPEC, context), context
+            spec,
+            lambda: validate_claim_spec(spec, SPEC, request.context),
+            (request.gates, request.version, request.expressions),
         )
 
     def prepare_update(
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
     ) -> ResourceClaim:
-        spec = drop_disabled_spec_fields(new.spec, StoredClaim(old.spec, old.status), request.gates)
+        spec = drop_disabled_spec_fields(new.spec, old, request.gates)
         return replace(new, spec=spec, status=old.status)
 
     def validate_update(
@@ -82,9 +82,7 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
     def prepare_status_update(
         self, new: ResourceClaim, old: ResourceClaim, request: WriteRequest
     ) -> ResourceClaim:
-        status = drop_disabled_status_fields(
-            new.status, StoredClaim(old.spec, old.status), request.gates
-        )
+        status = drop_disabled_status_fields(new.status, old, request.gates)
         prepared = replace(
             new,
             metadata=metadata_for_status_update(new.metadata, old.metadata),

@@ -7,7 +7,7 @@ from typing import Final
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaimTemplate
-from allot.apiserver.kinds.claim_fields import StoredClaim, drop_disabled_spec_fields
+from allot.apiserver.kinds.claim_fields import StoredTemplate, drop_disabled_spec_fields
 from allot.apiserver.kinds.definition import KindDefinition
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.resource_claim import flat_request_path, validate_admin_access
@@ -33,7 +33,7 @@ class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
     def prepare_update(
         self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
     ) -> ResourceClaimTemplate:
-        return self._with_enabled_fields(new, StoredClaim(old.spec.spec), request)
+        return self._with_enabled_fields(new, StoredTemplate(old.spec.spec), request)
 
     def validate_update(
         self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, request: WriteRequest
@@ -44,7 +44,7 @@ class ResourceClaimTemplateStrategy(Strategy[ResourceClaimTemplate]):
         return flat_request_path(path)
 
     def _with_enabled_fields(
-        self, new: ResourceClaimTemplate, stored: StoredClaim | None, request: WriteRequest
+        self, new: ResourceClaimTemplate, stored: StoredTemplate | None, request: WriteRequest
     ) -> ResourceClaimTemplate:
         spec = drop_disabled_spec_fields(new.spec.spec, stored, request.gates)
         return replace(new, spec=replace(new.spec, spec=spec))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from allot.api.base import ApiObject, replace
@@ -11,7 +11,7 @@ from allot.api.kinds import Kind
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.request import WriteRequest
-from allot.validation.fields import FieldError, FieldPath, first_errors
+from allot.validation.fields import FieldError, FieldPath
 
 T = TypeVar("T", bound=ApiObject | RawObject)
 
@@ -51,22 +51,19 @@ class Strategy(ABC, Generic[T]):
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return replace(obj, metadata=metadata)
 
-    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
-        """As many errors as an answer lists, with the paths of the request's version.
+    def as_listed(self, errors: list[FieldError], request: WriteRequest) -> list[FieldError]:
+        """The errors as an answer lists them, with the paths of the request's version.
 
         Declarative rules report fields of the request's version, and after handwritten ones, which report those of v1.
         """
-        listed = first_errors(errors)
-        if not listed:
-            return listed
         if request.version == "v1beta1":
-            listed = [
+            errors = [
                 error._replace(path=FieldPath(self.flat_path(str(error.path))))
                 if error.declared
                 else error
-                for error in listed
+                for error in errors
             ]
-        return sorted(listed, key=lambda error: error.declared)
+        return sorted(errors, key=lambda error: error.declared)
 
     def flat_path(self, path: str) -> str:
         """The path of a hub field in v1beta1, where requests and devices have one level less or more."""

@@ -35,11 +35,11 @@ class BeginHooks:
 
     def are_for(self, operation: str, resource: Resource) -> bool:
         """Whether there are any for such writes."""
-        return bool(self._hooks.find(operation, resource))
+        return bool(self._hooks[operation, resource])
 
     async def begin(self, attributes: AdmissionAttributes) -> Begun:
         operations: tuple[Operation, ...] = ()
-        for hook in self._hooks.find(attributes.operation, attributes.resource):
+        for hook in self._hooks[attributes.operation, attributes.resource]:
             begun = await hook.begin(attributes)
             attributes = replace(attributes, new=begun.object)
             operations += begun.operations

@@ -19,7 +19,7 @@ from allot.api.meta import ObjectMeta, OwnerReference
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.kinds.strategy import StatusStrategy
-from allot.validation.fields import FieldError, FieldPath, invalid
+from allot.validation.fields import FieldError, FieldPath, first_errors, invalid
 from allot.validation.metadata import IMMUTABLE
 
 
@@ -72,17 +72,20 @@ class WritePipeline:
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._namespaced = resource.namespaced
-        self._strategy = resource.strategy
+        self._strategy = strategy = resource.strategy
+        self._status_strategy = strategy if isinstance(strategy, StatusStrategy) else None
 
     def create(self, new: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
-        new = self._with_distinct_owners(new, request)
+        if len(new.metadata.owner_references) > 1:
+            new = self._with_distinct_owners(new, request)
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
         early = len(request.warnings or ())
         errors = strategy.validate_create(prepared, request)
         outcome = self._validated(prepared, errors, request, strategy.warnings, early)
-        has_version = _is_version(new.metadata.resource_version)
+        version = new.metadata.resource_version
+        has_version = version and _is_version(version)
         if has_version and not request.dry_run and isinstance(outcome, Accepted):
             return Refused(422, "", VERSION_OF_NEW)
         return outcome
@@ -90,7 +93,8 @@ class WritePipeline:
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
         new = self._without_zero_version(new)
-        new = self._with_distinct_owners(new, request)
+        if len(new.metadata.owner_references) > 1:
+            new = self._with_distinct_owners(new, request)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
             return refused
@@ -100,8 +104,8 @@ class WritePipeline:
 
     def update_status(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         """A write to the status of a kind that has one."""
-        strategy = self._strategy
-        assert isinstance(strategy, StatusStrategy)
+        strategy = self._status_strategy
+        assert strategy is not None
         new = self._without_zero_version(new)
         refused = self._unmet_precondition(new.metadata, old.metadata, request)
         if refused:
@@ -120,24 +124,22 @@ class WritePipeline:
         early: int = 0,
     ) -> Outcome:
         """The outcome by the errors of validation; the first `early` warnings of the request come before those of the kind."""
-        listed = self._strategy.first_errors(errors, request)
+        listed = first_errors(errors)
         given = request.warnings or []
         if listed:
-            return Rejected(listed, warnings=given)
+            return Rejected(self._strategy.as_listed(listed, request), warnings=given)
         return Accepted(prepared, [*given[:early], *warnings_about(prepared), *given[early:]])
 
     def _without_zero_version(self, new: Any) -> Any:
         """The object; version 0 is the same as none."""
         version = new.metadata.resource_version
-        if not version or version.strip("0"):
+        if not version or version[0] != "0" or version.strip("0"):
             return new
         return self._strategy.with_metadata(new, replace(new.metadata, resource_version=""))
 
     def _with_distinct_owners(self, new: Any, request: WriteRequest) -> Any:
         """The object without owners that it names twice, which is warned about."""
         owners = new.metadata.owner_references
-        if len(owners) < 2:
-            return new
         distinct: dict[OwnerReference, None] = {}
         again: dict[str, None] = {}
         for owner in owners:

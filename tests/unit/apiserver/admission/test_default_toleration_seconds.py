@@ -35,13 +35,13 @@ def test_they_are_added_once(
         return tolerate_short_outages(spec)
 
     async def run() -> None:
+        monkeypatch.setattr(default_toleration_seconds, "tolerate_short_outages", counting)
         async with LocalServer() as server:
             await server.post(PODS, POD)
-            with monkeypatch.context() as patch:
-                patch.setattr(default_toleration_seconds, "tolerate_short_outages", counting)
-                content_type = MERGE if method == "PATCH" else "application/json"
-                answer = await server.ask(method, f"{PODS}/{path}", body, content_type=content_type)
-                assert answer.code in (200, 201), answer.json
+            looked.clear()
+            content_type = MERGE if method == "PATCH" else "application/json"
+            answer = await server.ask(method, f"{PODS}/{path}", body, content_type=content_type)
+            assert answer.code in (200, 201), answer.json
             pod = await server.get(f"{PODS}/p")
         assert len(looked) == count
         assert len(pod["spec"]["tolerations"]) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from allot.api.base import replace
@@ -13,7 +13,7 @@ from allot.apiserver.kinds.custom_resource.scale import validate_replicas
 from allot.apiserver.kinds.custom_versions import CustomVersion
 from allot.apiserver.kinds.request import WriteRequest
 from allot.apiserver.kinds.strategy import StatusStrategy
-from allot.validation.fields import ErrorType, FieldError, FieldPath, first_errors, invalid
+from allot.validation.fields import ErrorType, FieldError, FieldPath, invalid
 from allot.validation.metadata import (
     finalizer_warnings,
     validate_metadata,
@@ -135,8 +135,8 @@ class CustomResourceStrategy(StatusStrategy[RawObject]):
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any:
         return obj.with_metadata(metadata)
 
-    def first_errors(self, errors: Iterable[FieldError], request: WriteRequest) -> list[FieldError]:
-        return first_errors(errors)
+    def as_listed(self, errors: list[FieldError], request: WriteRequest) -> list[FieldError]:
+        return errors
 
 
 def _below_status(error: FieldError) -> FieldPath:

@@ -106,16 +106,23 @@ class BroadcastWatch(Watch):
             self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
         if self._error is not None:
             self._leave()
+            self._wake_reader()
             raise self._error
         return self._next - topic.first
 
     async def _wait(self, topic: Topic) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        topic.waiting.add(waiter)
+        waiting = topic.waiting if self.listener is None else topic.idle
+        waiting.add(waiter)
         try:
             await self._unless_closed(waiter)
         finally:
-            topic.waiting.discard(waiter)
+            waiting.discard(waiter)
+
+    def _wake_reader(self) -> None:
+        """The reader waits for errors, and the listener has found one."""
+        if self.listener is not None and self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def _read_history(self) -> None:
         upto = self._broadcast.revision
@@ -148,10 +155,14 @@ class BroadcastWatch(Watch):
             raise self._error
         if self._broadcast.covers(self._seen):
             self._topic = self._broadcast.join(self._prefix, self._seen)
+            if self.listener is not None:
+                self._topic.listeners.append(self.listener)
             self._next = self._topic.number_after(self._seen)
         return self._topic is not None
 
     def _leave(self) -> None:
         if self._topic is not None:
+            if self.listener is not None:
+                self._topic.listeners.remove(self.listener)
             self._broadcast.leave(self._topic)
             self._topic = None

@@ -326,7 +326,7 @@ class ObjectStore:
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:
-            written = StoredObject(stored.entry._replace(value=body), codec)
+            written = StoredObject(replace(stored.entry, value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, operations)
         if revision is None:
@@ -407,7 +407,7 @@ class ObjectStore:
         if not gone and body == stored.entry.value:
             return Written(shown, warnings)
         if info.dry_run:
-            written = StoredObject(stored.entry._replace(value=body), codec)
+            written = StoredObject(replace(stored.entry, value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, admitted.operations)
         if revision is None:

@@ -91,6 +91,7 @@ class ResourceCache:
         self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
+        watch.listener = self.catch_up
         objects: dict[str, StoredObject] = {}
         by_index: dict[Hashable, dict[str, StoredObject]] = {}
         async for entry in Pacer().each(page.entries):

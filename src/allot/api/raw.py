@@ -157,12 +157,24 @@ class RawObject:
     def with_metadata(self, metadata: ObjectMeta) -> Self:
         """A copy with other metadata; unknown fields of the metadata stay."""
         copy = object.__new__(self.__class__)
-        views = copy.__dict__
-        views.update(self.__dict__)  # those of other parts, too
+        # With views of other parts, too; the metadata is the same as reading it again.
+        views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
         views.pop("data", None)
         views.pop("key", None)
-        views["metadata"] = metadata  # the same as reading it again
         return copy
+
+    def stored_metadata(self) -> ObjectMeta | Mapping[str, Any]:
+        """What encodes as the metadata of `data`, without its resourceVersion."""
+        is_changed = "data" not in self.__dict__
+        if is_changed and (self.rest.get("metadata") or {}).keys() <= _METADATA_FIELDS:
+            metadata = self.metadata
+            if not metadata.resource_version:
+                return metadata
+            return replace(metadata, resource_version="")
+        found: Mapping[str, Any] = self.data.get("metadata", {})
+        if "resourceVersion" not in found:
+            return found
+        return {name: value for name, value in found.items() if name != "resourceVersion"}
 
 
 def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:

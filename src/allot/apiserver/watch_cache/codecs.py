@@ -195,7 +195,7 @@ class RawCodec(PartialCodec):
         return self.view({**filled, **self._type_meta})
 
     def encode_protobuf(self, obj: RawObject, version: str) -> bytes:
-        data = self._from_storage(dict(obj.data), version)
+        data = self._from_storage(obj.data, version)
         return write(data, target_of(self.resource.gvk(version)))
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
@@ -205,25 +205,24 @@ class RawCodec(PartialCodec):
         return self.view({**decode_in_pieces(body), **self._type_meta})
 
     def as_stored(self, obj: RawObject) -> RawObject:
-        data = dict(obj.data)
-        metadata = data.pop("metadata", {})
+        is_whole = "data" in obj.__dict__
+        data = {"metadata": {}, **(obj.data if is_whole else obj.rest)}
         for name in self._type_meta:
             del data[name]
-        stored = self.view({"metadata": metadata, **data, **self._type_meta})
+        stored = self.view({**data, **self._type_meta})
         stored.__dict__["metadata"] = obj.metadata
+        if not is_whole:
+            del stored.data
         return stored
 
     def encode(self, obj: RawObject, version: str) -> bytes:
-        data = self._from_storage(dict(obj.data), version)
-        metadata = data.pop("metadata", {})
-        if "resourceVersion" in metadata:
-            metadata = dict(metadata)
-            del metadata["resourceVersion"]
+        data = {"metadata": None, **self._from_storage(obj.rest, version)}
+        data["metadata"] = obj.stored_metadata()
         del data["kind"], data["apiVersion"]
-        return msgspec.json.encode({"metadata": metadata, **data})
+        return msgspec.json.encode(data)
 
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
-        data = self._from_storage(dict(obj.data), version)
+        data = dict(self._from_storage(obj.data, version))
         data.setdefault("metadata", {})
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
@@ -273,7 +272,7 @@ class RawCodec(PartialCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return data
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return data
 
 
@@ -283,7 +282,7 @@ class EventCodec(RawCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.to_core(data)
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return event_versions.from_core(data)
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
@@ -300,8 +299,13 @@ class AutoscalerCodec(RawCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return autoscaler_versions.to_v2(data) if version == autoscaler_versions.V1 else data
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return autoscaler_versions.to_v1(data) if version == autoscaler_versions.V1 else data
+
+    def encode(self, obj: RawObject, version: str) -> bytes:
+        if version == autoscaler_versions.V1:  # which has some fields as annotations
+            obj = self.view(self._from_storage(obj.data, version))
+        return super().encode(obj, self.storage_version)
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
         return version == self.storage_version  # fields of v1 are annotations there

@@ -56,13 +56,7 @@ class RawObject:
     @classmethod
     def from_json(cls, body: bytes) -> Self:
         """The object in `body`; `DecodeError` if it is not a JSON object."""
-        try:
-            data = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise DecodeError(f"json: {error}") from None
-        if not isinstance(data, dict):
-            raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
-        return cls(data)
+        return cls(read_document(body))
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self.data)
@@ -189,6 +183,17 @@ def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:
     if entries:
         known["managedFields"] = list(entries)
     return known
+
+
+def read_document(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`; `DecodeError` if it is something else."""
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"json: {error}") from None
+    if not isinstance(data, dict):
+        raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
+    return data
 
 
 def object_key(data: Mapping[str, Any]) -> ObjectKey:

@@ -23,8 +23,8 @@ from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write
-from allot.api.raw import RawObject
-from allot.api.strictness import StrictIssue, strict_issues
+from allot.api.raw import RawObject, read_document
+from allot.api.strictness import strict_issues
 from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import LARGE, release_interpreter
@@ -152,23 +152,20 @@ class RawCodec(PartialCodec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
-        document = known_fields(RawObject.from_json(body).data, self.resource.gvk(version))
+        document = known_fields(read_document(body), self.resource.gvk(version))
         return self._with_defaults(self._cleaned(document, body, version), version)
 
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        document, issues = self._checked(body, version)
+        gvk = self.resource.gvk(version)
+        document: Mapping[str, Any] = read_document(body)
+        issues = check_strictly(body, document, gvk)
+        if issues:
+            document = without_unknown_fields(document, gvk)
         release_interpreter(len(body))
         obj = self._with_defaults(self._cleaned(document, body, version), version)
-        return obj, list(map(str, issues))
-
-    def _checked(self, body: bytes, version: str) -> tuple[Mapping[str, Any], list[StrictIssue]]:
-        """The document in `body` without unknown fields, and these as issues."""
-        gvk = self.resource.gvk(version)
-        document = RawObject.from_json(body).data
-        issues = check_strictly(body, document, gvk)
-        return without_unknown_fields(document, gvk) if issues else document, issues
+        return obj, [str(issue) for issue in issues] if issues else []
 
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
         """The document in `body` with canonical quantities, without nulls and empty values."""
@@ -245,7 +242,7 @@ class RawCodec(PartialCodec):
     def with_parts(
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        sent = RawObject.from_json(body).data
+        sent = read_document(body)
         document = known_fields(sent, self.resource.gvk(version))
         issues = self.strict_issues(body, version) if document is not sent else []
         read = self._cleaned(document, body, version)

@@ -195,7 +195,8 @@ class ResourceCache:
             self.window_bytes += applied.size
             size += applied.size
             self.last_change = change.revision
-            self.revision = max(self.revision, change.revision)
+        if self.last_change > self.revision:
+            self.revision = self.last_change
         # A little at a time: to free ten thousand objects takes a tenth of a second.
         if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
             self.shrink_window(self.window_bytes, self._window_size)

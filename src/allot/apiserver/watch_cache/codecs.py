@@ -361,6 +361,7 @@ def stored_resource(resource: Resource) -> Resource:
     return home
 
 
+@per_resource
 def storage_codec(resource: Resource) -> Codec:
     """How the resource is written to the store."""
     return codec_for(stored_resource(resource))

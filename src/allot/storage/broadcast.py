@@ -57,7 +57,7 @@ class Topic:
         self.listeners: list[Callable[[], None]] = []
         """Of the watchers that are called when there are changes ..."""
         self.idle: set[asyncio.Future[None]] = set()
-        """... and wait for the end."""
+        """... and wait for errors and the end."""
         self.error: StorageError | None = None
 
     @property
@@ -93,8 +93,8 @@ class Topic:
         """There are changes."""
         _resolve(self.waiting)
 
-    def finish(self) -> None:
-        """There are no more changes, or there was an error."""
+    def wake_all(self) -> None:
+        """There was an error, or there are no more changes."""
         _resolve(self.waiting)
         _resolve(self.idle)
 
@@ -224,7 +224,7 @@ class Broadcast:
         self._times.restart(revision, self._clock())
         for topic in topics:
             topic.error = error
-            topic.finish()
+            topic.wake_all()
 
     def withdraw(self, revision: int) -> None:
         """Take back all changes after `revision`: all watchers are cut off, also those that have not begun."""
@@ -235,7 +235,7 @@ class Broadcast:
         """Stop publishing: watches end after the published changes."""
         self.closed = True
         for topic in self._topics.values():
-            topic.finish()
+            topic.wake_all()
 
     def revision_at(self, time: float) -> int:
         """The last revision at a time; raises `UnknownTimeError`."""

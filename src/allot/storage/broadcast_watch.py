@@ -94,6 +94,7 @@ class BroadcastWatch(Watch):
     def close(self) -> None:
         self._closed = True
         self._leave()
+        self.listener = None  # which mostly holds this watch
         self._history.clear()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.cancel()
@@ -106,7 +107,7 @@ class BroadcastWatch(Watch):
             self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
         if self._error is not None:
             self._leave()
-            self._wake_reader()
+            topic.wake_all()  # the reader, too, if it is the listener that has found this
             raise self._error
         return self._next - topic.first
 
@@ -118,11 +119,6 @@ class BroadcastWatch(Watch):
             await self._unless_closed(waiter)
         finally:
             waiting.discard(waiter)
-
-    def _wake_reader(self) -> None:
-        """The reader waits for errors, and the listener has found one."""
-        if self.listener is not None and self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
     async def _read_history(self) -> None:
         upto = self._broadcast.revision

@@ -188,7 +188,8 @@ def test_a_conflict_says_what_was_found_and_changes_nothing(
             assert error.expected == operation.expected
             assert error.actual == (revision if operation.key == "a" else MISSING)
         assert await store.revision() == revision
-        assert [entry[:3] for entry in (await store.list("")).entries] == [
+        entries = (await store.list("")).entries
+        assert [(entry.key, entry.value, entry.revision) for entry in entries] == [
             ("a", b"old", revision),
             ("b", b"old", revision),
         ]

@@ -56,13 +56,7 @@ class RawObject:
     @classmethod
     def from_json(cls, body: bytes) -> Self:
         """The object in `body`; `DecodeError` if it is not a JSON object."""
-        try:
-            data = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise DecodeError(f"json: {error}") from None
-        if not isinstance(data, dict):
-            raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
-        return cls(data)
+        return cls(read_document(body))
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self.data)
@@ -164,6 +158,19 @@ class RawObject:
             views.pop("key", None)
         return copy
 
+    def stored_metadata(self) -> ObjectMeta | Mapping[str, Any]:
+        """What encodes as the metadata of `data`, without its resourceVersion."""
+        is_changed = "data" not in self.__dict__
+        if is_changed and (self.rest.get("metadata") or {}).keys() <= _METADATA_FIELDS:
+            metadata = self.metadata
+            if not metadata.resource_version:
+                return metadata
+            return replace(metadata, resource_version="")
+        found: Mapping[str, Any] = self.data.get("metadata", {})
+        if "resourceVersion" not in found:
+            return found
+        return {name: value for name, value in found.items() if name != "resourceVersion"}
+
 
 def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:
     """The metadata as JSON values. Entries of managedFields are shared: they are most of it."""
@@ -177,6 +184,17 @@ def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:
     if entries:
         known["managedFields"] = list(entries)
     return known
+
+
+def read_document(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`; `DecodeError` if it is something else."""
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"json: {error}") from None
+    if not isinstance(data, dict):
+        raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
+    return data
 
 
 def object_key(data: Mapping[str, Any]) -> ObjectKey:

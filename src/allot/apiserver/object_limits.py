@@ -22,7 +22,7 @@ def check_object_size(size: int) -> None:
 
 def check_json_limits(body: bytes) -> None:
     """Raises `ApiError` (413, 400) if JSON has too many values or is nested too deeply."""
-    if has_too_many_values(body):
+    if len(body) > MAX_VALUES and has_too_many_values(body):
         raise api_errors.too_many_values(MAX_VALUES)
     if is_too_deep(body):
         raise api_errors.bad_request("json: document is nested too deeply")

@@ -53,6 +53,11 @@ class Topic:
         """How many of the first `batches` are empty, because they left the window."""
         self.watchers = 0
         self.waiting: set[asyncio.Future[None]] = set()
+        """Of the watchers that wait for the next change."""
+        self.listeners: list[Callable[[], None]] = []
+        """Of the watchers that are called when there are changes ..."""
+        self.idle: set[asyncio.Future[None]] = set()
+        """... and wait for errors and the end."""
         self.error: StorageError | None = None
 
     @property
@@ -85,10 +90,20 @@ class Topic:
             self.dropped = 0
 
     def wake(self) -> None:
-        for waiter in self.waiting:
-            if not waiter.done():
-                waiter.set_result(None)
-        self.waiting.clear()
+        """There are changes."""
+        _resolve(self.waiting)
+
+    def wake_all(self) -> None:
+        """There was an error, or there are no more changes."""
+        _resolve(self.waiting)
+        _resolve(self.idle)
+
+
+def _resolve(waiters: set[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+    waiters.clear()
 
 
 class Broadcast:
@@ -122,6 +137,8 @@ class Broadcast:
         self._costs: deque[int] = deque()
         self._window_bytes = 0
         self._topics: dict[str, Topic] = {}
+        self._to_call: set[Topic] = set()
+        """Topics whose listeners are called in the next iteration of the event loop, once for all changes."""
         self._by_place: dict[str, list[Topic]] = {}
         """Topics whose prefix ends with a slash, by what the keys have up to their last one."""
         self._lengths: list[int] = []
@@ -129,23 +146,35 @@ class Broadcast:
 
     def publish(self, batches: Iterable[Batch]) -> None:
         """Publish the next revisions to the watchers, atomically."""
-        touched = set()
         self._times.note(self.revision, self._clock(), self.oldest)
         for batch in batches:
             if len(batch) == 1:
                 for topic in self._topics_of(batch[0].key):
-                    topic.batches.append(batch)
-                    touched.add(topic)
+                    self._extend(topic, batch)
             else:
                 for topic, part in self._parts(batch):
-                    topic.batches.append(part)
-                    touched.add(topic)
+                    self._extend(topic, part)
             self._append(batch)
             self.revision = batch[0].revision
         if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
             self._shrink()
-        for topic in touched:
+
+    def _extend(self, topic: Topic, batch: Batch) -> None:
+        topic.batches.append(batch)
+        if topic.waiting:
             topic.wake()
+        if topic.listeners:
+            if not self._to_call:
+                asyncio.get_running_loop().call_soon(self._call_listeners)
+            self._to_call.add(topic)
+
+    def _call_listeners(self) -> None:
+        """Mostly there is nothing left for them: who writes reads what it has written."""
+        topics = self._to_call
+        self._to_call = set()
+        for topic in topics:
+            for listener in tuple(topic.listeners):
+                listener()
 
     def _append(self, batch: Batch) -> None:
         cost = cost_of(batch, self.floor)
@@ -195,7 +224,7 @@ class Broadcast:
         self._times.restart(revision, self._clock())
         for topic in topics:
             topic.error = error
-            topic.wake()
+            topic.wake_all()
 
     def withdraw(self, revision: int) -> None:
         """Take back all changes after `revision`: all watchers are cut off, also those that have not begun."""
@@ -206,7 +235,7 @@ class Broadcast:
         """Stop publishing: watches end after the published changes."""
         self.closed = True
         for topic in self._topics.values():
-            topic.wake()
+            topic.wake_all()
 
     def revision_at(self, time: float) -> int:
         """The last revision at a time; raises `UnknownTimeError`."""

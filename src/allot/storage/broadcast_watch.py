@@ -61,11 +61,12 @@ class BroadcastWatch(Watch):
             if self._broadcast.closed:
                 raise StopAsyncIteration
             waiter = self._waiter = asyncio.get_running_loop().create_future()
-            topic.waiting.add(waiter)
+            waiting = topic.waiting if self.listener is None else topic.idle
+            waiting.add(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
-                topic.waiting.discard(waiter)
+                waiting.discard(waiter)
                 if not self._is_over:
                     raise
             finally:
@@ -103,6 +104,7 @@ class BroadcastWatch(Watch):
     def close(self) -> None:
         self._closed = True
         self._leave()
+        self.listener = None  # which mostly holds this watch
         self._history.clear()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.cancel()
@@ -115,6 +117,7 @@ class BroadcastWatch(Watch):
             self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
         if self._error is not None:
             self._leave()
+            topic.wake_all()  # the reader, too, if it is the listener that has found this
             raise self._error
         return self._next - topic.first
 
@@ -148,10 +151,14 @@ class BroadcastWatch(Watch):
             raise self._error
         if self._broadcast.covers(self._seen):
             self._topic = self._broadcast.join(self._prefix, self._seen)
+            if self.listener is not None:
+                self._topic.listeners.append(self.listener)
             self._next = self._topic.number_after(self._seen)
         return self._topic is not None
 
     def _leave(self) -> None:
         if self._topic is not None:
+            if self.listener is not None:
+                self._topic.listeners.remove(self.listener)
             self._broadcast.leave(self._topic)
             self._topic = None

@@ -22,7 +22,7 @@ def record_checksum(
     text = key.encode()
     size = _NO_VALUE if value is None else len(value)
     head = _RECORD(place, created, previous, changes, len(text), size)
-    return _sum64(b"".join((head, text, value or b"")))
+    return _sum64(head + text if value is None else b"%b%b%b" % (head, text, value))
 
 
 def progress_checksum(compacted: int, kept: int, kept_sum: int) -> int:

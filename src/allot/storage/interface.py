@@ -17,11 +17,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from msgspec import Struct
+
 MISSING: Final = 0
 """The expected revision of a key that must not exist."""
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True, gc=False):
     """A key as it was at some revision."""
 
     key: str
@@ -41,7 +43,7 @@ class Page(NamedTuple):
     """The number of entries after these."""
 
 
-class Put(NamedTuple):
+class Put(Struct, frozen=True, gc=False):
     """Write a key that is at the `expected` revision; `MISSING` creates it, None is unconditional."""
 
     key: str
@@ -49,14 +51,14 @@ class Put(NamedTuple):
     expected: int | None = None
 
 
-class Delete(NamedTuple):
+class Delete(Struct, frozen=True, gc=False):
     """Delete a key that is at the `expected` revision; None is unconditional, even if it does not exist."""
 
     key: str
     expected: int | None = None
 
 
-class Check(NamedTuple):
+class Check(Struct, frozen=True, gc=False):
     """A precondition: the whole write fails unless the key is at the `expected` revision."""
 
     key: str
@@ -66,7 +68,7 @@ class Check(NamedTuple):
 Operation = Put | Delete | Check
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True, gc=False):
     """The change of one key by one write. None if the key did not exist before, or was deleted."""
 
     revision: int
@@ -129,6 +131,12 @@ class DamagedStoreError(StorageError):
 
 class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
+
+    listener: Callable[[], None] | None = None
+    """Called when changes have come, which it takes by `pending`: then nobody waits for each of them.
+
+    To be set before the first read. The iteration still has all that is not taken, and errors.
+    """
 
     def __aiter__(self) -> Self:
         return self

@@ -166,8 +166,9 @@ class _Recent:
     def _settle(self) -> None:
         if self._last:
             size = sum(
-                (len(entry.value) if entry else 0) + (len(previous.value) if previous else 0)
-                for _, _, entry, previous in self._last
+                (len(change.entry.value) if change.entry else 0)
+                + (len(change.previous.value) if change.previous else 0)
+                for change in self._last
             )
             self._batches.append((size, self._last))
             self._bytes += size

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from allot.storage.interface import Change, Entry, Put, StorageError
+from allot.storage.interface import Change, Entry, Put, RevisionConflictError, StorageError
 from allot.storage.transactions import Batch, decide_changes
-from allot.storage.write_group import WriteGroup, refuse
+from allot.storage.write_group import answer, refuse
 
 WITHDRAWN: Final = "withdrawn"
 """The key whose changes take the place of withdrawn revisions."""
@@ -25,27 +25,27 @@ class PendingCommit:
         """The number of writes, also those that change nothing."""
         self.is_due = False
         """Whether a client waits until they are durable."""
-        self._groups: list[WriteGroup] = []
-        """Those with writes that are answered when the commit ends."""
+        self._answers: list[tuple[asyncio.Future[int], int | RevisionConflictError]] = []
+        """Of the writes that are answered when the commit ends."""
         self._ended = asyncio.Event()
         self._error: StorageError | None = None
 
-    def add(self, group: WriteGroup) -> None:
-        self.batches += group.batches
-        self.size += len(group.writes)
-        if group.has_unsubmitted:
-            self._groups.append(group)
-            self.is_due = True
+    def answer_at_end(
+        self, future: asyncio.Future[int], outcome: int | RevisionConflictError
+    ) -> None:
+        """A client waits for the outcome of a write until it is durable."""
+        self._answers.append((future, outcome))
+        self.is_due = True
 
     def end(self, error: StorageError | None = None) -> None:
         """The writes are durable, or withdrawn because of an error."""
         self._error = error
         self._ended.set()
-        for group in self._groups:
-            if error is None:
-                group.answer()
-            else:
-                refuse(group.writes, error)
+        if error is None:
+            for future, outcome in self._answers:
+                answer(future, outcome)
+        else:
+            refuse([future for future, _ in self._answers], error)
 
     async def wait(self) -> None:
         """Returns when the writes are durable; raises if they were withdrawn."""

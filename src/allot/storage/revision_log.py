@@ -162,7 +162,8 @@ class RevisionLog:
         if is_due:
             self._last_time = time
         if self._mark is not None:
-            self._mark.advance(rows[-1].revision, rows[-1].checksum)
+            place, *_, checksum, _value = rows[-1]
+            self._mark.advance(place >> POSITION_BITS, checksum)
 
     def begin_with(self, records: Iterable[Record], revision: int) -> None:
         """Fill an empty log with the remaining records of a log that was compacted up to `revision`."""
@@ -329,13 +330,14 @@ def _insert(rows: int) -> str:
     return f"INSERT INTO log VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608
 
 
-def _row(change: Change, position: int, changes: int) -> Record:
+def _row(change: Change, position: int, changes: int) -> tuple[Any, ...]:
+    """The fields of a `Record`."""
     place = change.revision << POSITION_BITS | position
     entry, before = change.entry, change.previous
     created, value = (entry.created, entry.value) if entry else (0, None)
     previous = before.revision if before else 0
     checksum = record_checksum(place, change.key, created, previous, changes, value)
-    return Record(place, change.key, created, previous, changes, checksum, value)
+    return (place, change.key, created, previous, changes, checksum, value)
 
 
 def is_intact(record: Record) -> bool:

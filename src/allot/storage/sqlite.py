@@ -171,10 +171,10 @@ class SqliteStore(Store):
         return self._entries.page(prefix, after, limit, shown, past)
 
     async def write(self, *operations: Operation) -> int:
-        return await self._writes.enqueue(operations, is_submitted=False)
+        return await self._writes.write(operations, is_submitted=False)
 
     async def submit(self, *operations: Operation) -> int:
-        return await self._writes.enqueue(operations, is_submitted=True)
+        return await self._writes.write(operations, is_submitted=True)
 
     def watch(self, prefix: str, after: int) -> Watch:
         return BroadcastWatch(self._broadcast, prefix, after)

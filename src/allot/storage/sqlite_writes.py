@@ -14,7 +14,12 @@ from typing import Final
 
 from allot.storage.broadcast import Broadcast
 from allot.storage.entries import Entries
-from allot.storage.interface import Operation, StorageError, StoreUnavailableError
+from allot.storage.interface import (
+    Operation,
+    RevisionConflictError,
+    StorageError,
+    StoreUnavailableError,
+)
 from allot.storage.pending_commit import (
     WITHDRAWN,
     PendingCommit,
@@ -23,8 +28,8 @@ from allot.storage.pending_commit import (
 )
 from allot.storage.revision_log import MAX_CHANGES_PER_WRITE, RevisionLog
 from allot.storage.sqlite_thread import SqliteThread
-from allot.storage.transactions import Batch, check_form
-from allot.storage.write_group import QueuedWrite, WriteGroup, refuse
+from allot.storage.transactions import Batch, check_form, decide_changes
+from allot.storage.write_group import QueuedWrite, WriteGroup, answer, refuse
 from allot.task_cancellation import cancel_and_wait
 
 MAX_WRITES_PER_COMMIT: Final = 1000
@@ -89,10 +94,8 @@ class SqliteWrites:
         if any(revision in each for each in self._withdrawn):
             raise StoreUnavailableError(f"revision {revision} could not be made durable")
 
-    def enqueue(
-        self, operations: tuple[Operation, ...], *, is_submitted: bool
-    ) -> asyncio.Future[int]:
-        """Resolves to the revision: when it is shown if it is submitted, otherwise when it is durable."""
+    async def write(self, operations: tuple[Operation, ...], *, is_submitted: bool) -> int:
+        """The revision: when it is shown if it is submitted, otherwise when it is durable."""
         check_form(operations)
         if len(operations) > MAX_CHANGES_PER_WRITE:
             raise StorageError(
@@ -100,15 +103,21 @@ class SqliteWrites:
             )
         if self._closing:
             raise StoreUnavailableError("the store is closed")
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[int] = loop.create_future()
-        self._queue.append(QueuedWrite(operations, answer, is_submitted))
         self._arrived += 1
-        if self._can_show:
-            self._show_queued()
-        if self._has_work:
-            self._start()
-        return answer
+        commit = self._next_commit() if self._can_show and not self._queue else None
+        if commit is not None and commit.size >= MAX_WRITES_PER_COMMIT:
+            commit = None
+        if commit is not None and is_submitted:
+            return self._show_write(commit, operations)
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if commit is not None:
+            commit.answer_at_end(future, self._outcome_of(commit, operations))
+        else:
+            self._queue.append(QueuedWrite(operations, future, is_submitted))
+            if self._can_show:
+                self._show_queued()
+        self._start()
+        return await future
 
     async def close(self) -> None:
         """Returns when all writes are answered. There are no others from now on."""
@@ -139,13 +148,12 @@ class SqliteWrites:
                     if self._can_show:
                         await self._commit_shown()
                     else:
-                        await self._write_group(self._next_writes(MAX_WRITES_PER_COMMIT))
+                        await self._write_group()
                 except StorageError as error:
                     self._note_trouble(error)
                 except BaseException:
                     self._in_doubt = True
-                    refuse(self._queue, StoreUnavailableError(ABANDONED))
-                    self._queue.clear()
+                    self._refuse_queued(StoreUnavailableError(ABANDONED))
                     raise
         finally:
             self._writing = None
@@ -161,16 +169,10 @@ class SqliteWrites:
             if self._arrived == arrived:
                 return
 
-    def _next_writes(self, most: int) -> Sequence[QueuedWrite]:
-        queue = self._queue
-        if len(queue) <= most:
-            writes = list(queue)
-            queue.clear()
-            return writes
-        return [queue.popleft() for _ in range(most)]
-
-    async def _write_group(self, writes: Sequence[QueuedWrite]) -> None:
+    async def _write_group(self) -> None:
         """Decide, commit, show and answer. If it fails, nothing is changed."""
+        queue = self._queue
+        writes = [queue.popleft() for _ in range(min(len(queue), MAX_WRITES_PER_COMMIT))]
         self._is_deciding = True
         try:
             if self._in_doubt:
@@ -182,7 +184,7 @@ class SqliteWrites:
                 self._note_success()
             group.answer()
         except BaseException as error:
-            refuse(writes, _known(error))
+            refuse([write.answer for write in writes], _known(error))
             raise
         finally:
             self._is_deciding = False
@@ -199,17 +201,42 @@ class SqliteWrites:
             and not self._is_deciding
         )
 
-    def _show_queued(self) -> None:
-        """Decide and show the queued writes, for the next commit."""
+    def _next_commit(self) -> PendingCommit:
+        """What is committed next, with everything that is shown meanwhile."""
         if self._shown is None:
             self._shown = PendingCommit(self._broadcast.revision)
             loop = asyncio.get_running_loop()
             loop.call_later(MAX_DELAY_SECONDS, self._make_due, self._shown)
-        writes = self._next_writes(MAX_WRITES_PER_COMMIT - self._shown.size)
-        group = WriteGroup(writes, self._broadcast.revision, self._entries.get)
-        self._shown.add(group)
-        self._show(group.batches)
-        group.answer_submitted()
+        return self._shown
+
+    def _show_write(self, commit: PendingCommit, operations: tuple[Operation, ...]) -> int:
+        """Decide a write and show it: its revision. Raises `RevisionConflictError`."""
+        commit.size += 1
+        batch = decide_changes(operations, self._entries.get, self._broadcast.revision + 1)
+        if batch:
+            commit.batches.append(batch)
+            self._entries.apply(batch)
+            self._broadcast.publish((batch,))
+        return self._broadcast.revision
+
+    def _outcome_of(
+        self, commit: PendingCommit, operations: tuple[Operation, ...]
+    ) -> int | RevisionConflictError:
+        try:
+            return self._show_write(commit, operations)
+        except RevisionConflictError as conflict:
+            return conflict
+
+    def _show_queued(self) -> None:
+        """Decide and show the queued writes, for the next commit."""
+        commit = self._next_commit()
+        while self._queue and commit.size < MAX_WRITES_PER_COMMIT:
+            write = self._queue.popleft()
+            outcome = self._outcome_of(commit, write.operations)
+            if write.is_submitted:
+                answer(write.answer, outcome)
+            else:
+                commit.answer_at_end(write.answer, outcome)
 
     def _make_due(self, pending: PendingCommit) -> None:
         """A client waits for it, or it has waited long enough."""
@@ -246,10 +273,13 @@ class SqliteWrites:
         self._broadcast.withdraw(commit.durable)
         for each in shown:
             each.end(error)
-        refuse(self._queue, error)
-        self._queue.clear()
+        self._refuse_queued(error)
         for listener in tuple(self.withdrawal_listeners):
             listener()
+
+    def _refuse_queued(self, error: StorageError) -> None:
+        refuse([write.answer for write in self._queue], error)
+        self._queue.clear()
 
     # --- trouble ---
 

@@ -22,7 +22,8 @@ Batch: TypeAlias = tuple[Change, ...]
 
 def check_form(operations: Sequence[Operation]) -> None:
     """Reject invalid operations, independent of the store's contents."""
-    if len(operations) > 1 and len({operation.key for operation in operations}) < len(operations):
+    count = len(operations)
+    if count > 1 and len({operation.key for operation in operations}) < count:
         raise StorageError("a key occurs twice in one write")
     for operation in operations:
         key = operation.key

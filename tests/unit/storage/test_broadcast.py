@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -213,3 +214,54 @@ def test_whether_something_has_changed() -> None:
 
     broadcast.publish([a_batch(3, "a/x"), a_batch(4, "a/x")])
     assert broadcast.has_changed(("d/",), 1), "the window begins later"
+
+
+def test_a_listener_is_called_once_for_what_nobody_has_read() -> None:
+    async def scenario() -> None:
+        broadcast = a_broadcast()
+        watch = BroadcastWatch(broadcast, "a/", after=0)
+        called: list[int] = []
+        watch.listener = lambda: called.append(len(watch.pending()))
+        reading = asyncio.ensure_future(anext(watch))
+        await asyncio.sleep(0)
+
+        broadcast.publish([a_batch(1, "a/x"), a_batch(2, "a/y")])
+        await asyncio.sleep(0)
+        assert called == [2]
+        broadcast.publish([a_batch(3, "b/x")])
+        await asyncio.sleep(0)
+        assert called == [2], "of another prefix"
+        await asyncio.sleep(0)
+        assert not reading.done(), "the listener has taken everything"
+
+        broadcast.close()
+        with pytest.raises(StopAsyncIteration):
+            await reading
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("cut_off", ["withdrawn", "too-slow"])
+def test_a_reader_with_a_listener_gets_errors(cut_off: str) -> None:
+    async def scenario() -> None:
+        broadcast = a_broadcast(max_revisions=2)
+        watch = BroadcastWatch(broadcast, "a/", after=0)
+
+        def listen() -> None:
+            with suppress(SlowWatcherError):
+                watch.pending()
+
+        watch.listener = listen
+        reading = asyncio.ensure_future(anext(watch))
+        await asyncio.sleep(0)
+
+        if cut_off == "withdrawn":
+            broadcast.withdraw(0)
+        else:
+            broadcast.publish([a_batch(revision, "a/x") for revision in range(1, 5)])
+        with pytest.raises(SlowWatcherError):
+            await reading
+        broadcast.publish([a_batch(5, "a/x")])
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())

@@ -38,7 +38,10 @@ type_decoder: Final = msgspec.json.Decoder(TypeMeta)
 def check_type(body: bytes, expected: GroupVersionKind) -> None:
     """400 if the body says it is of another kind or version. It need not say anything."""
     check_json_limits(body)
-    _check_encoding(body)
+    try:
+        body.decode()  # decoders pass over what is in fields they do not know
+    except UnicodeDecodeError as error:
+        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None
     try:
         found = type_decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -227,11 +230,3 @@ def shown_body(body: bytes) -> str:
     start = body[:MAX_SUMMARY]
     shown = start.decode(errors="replace") if body[:1] == b"{" else start.hex()
     return shown if len(body) <= MAX_SUMMARY else f"{shown} ..."
-
-
-def _check_encoding(body: bytes) -> None:
-    """400 if the body is not UTF-8. Decoders pass over what is in fields they do not know."""
-    try:
-        body.decode()
-    except UnicodeDecodeError as error:
-        raise bad_request(f"json: invalid UTF-8 at byte {error.start}") from None

@@ -24,21 +24,23 @@ KINDS_WITH_EXPRESSIONS: Final = frozenset(
 
 def work_size(request: ApiRequest, target: Target, verb: str) -> int:
     """The work of handling a body, in bytes of a plain object."""
+    body = request.body
     if _is_heavy(target):  # never on the event loop
-        return max(len(request.body) * SLOW, LARGE + 1)
+        return max(len(body) * SLOW, LARGE + 1)
     if verb == "patch" and _may_copy(request):
-        return max(len(request.body), LARGE + 1)
-    if _compiles_expressions(request, target, verb):
-        return len(request.body) * SLOW
+        return max(len(body), LARGE + 1)
+    if target.resource.info.is_typed and _compiles_expressions(request, target, verb):
+        return len(body) * SLOW
     # In protobuf and YAML values may be as short as two bytes, and are not as easily counted.
-    is_json = request.body[:1] in b"{["
-    return json_work(request.body) if is_json else len(request.body) * (SLOW // 2)
+    return json_work(body) if body[:1] in b"{[" else len(body) * (SLOW // 2)
 
 
 def _may_copy(request: ApiRequest) -> bool:
     """Whether it is a JSON patch that copies: a short one may make a large object, twice as large with each copy."""
     body = request.body
-    return body.lstrip().startswith(b"[") and (b"copy" in body or b"\\u" in body)
+    return (
+        body[:1] != b"{" and body.lstrip().startswith(b"[") and (b"copy" in body or b"\\u" in body)
+    )
 
 
 def reading_size(request: ApiRequest, target: Target) -> int:
@@ -57,9 +59,7 @@ def _is_heavy(target: Target) -> bool:
 def _compiles_expressions(request: ApiRequest, target: Target, verb: str) -> bool:
     """Whether validation compiles expressions of a typed object: in a claim, only when it is created."""
     kind, body = target.resource.kind, request.body
-    if not target.resource.info.is_typed or target.subresource is not None:
-        return False
-    if kind == "ResourceClaim" and verb != "create":
+    if target.subresource is not None or (kind == "ResourceClaim" and verb != "create"):
         return False
     # In protobuf expressions have no name.
     return b'"expression' in body or (body.startswith(MAGIC) and kind != "ResourceSlice")

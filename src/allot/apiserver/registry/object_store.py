@@ -35,7 +35,7 @@ from allot.apiserver.registry.write_results import Written, accepted, completed
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import storage_codec
-from allot.apiserver.watch_cache.storage_errors import api_errors_for_storage
+from allot.apiserver.watch_cache.storage_errors import api_error_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.client.wall_clock import wall_clock
 from allot.features import FeatureGates
@@ -47,6 +47,7 @@ from allot.storage.interface import (
     Operation,
     Put,
     RevisionConflictError,
+    StorageError,
     Store,
 )
 from allot.validation.expressions import ExpressionChecker
@@ -110,8 +111,11 @@ class ObjectStore:
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
-                with api_errors_for_storage():
-                    return await self._create(resource, namespace, obj, info, managers)
+                return await self._create(resource, namespace, obj, info, managers)
+            except RevisionConflictError:
+                raise
+            except StorageError as error:
+                raise api_error_for(error) from error
             except ApiError as error:
                 if error.reason != "AlreadyExists" or attempt + 1 == attempts:
                     raise
@@ -267,7 +271,7 @@ class ObjectStore:
         attempt: Callable[[StoredObject], Awaitable[Written | None]],
     ) -> Written:
         """Run `attempt` on the stored object, again after every write conflict."""
-        with api_errors_for_storage():
+        try:
             for _ in range(MAX_TRIES):
                 stored = await self._caches.get(resource, store_key)
                 if stored is None:
@@ -275,6 +279,10 @@ class ObjectStore:
                 written = await attempt(stored)
                 if written is not None:
                     return written
+        except RevisionConflictError:
+            raise
+        except StorageError as error:
+            raise api_error_for(error) from error
         raise api_errors.conflict(resource, key.name, api_errors.MODIFIED)
 
     async def _try_update(
@@ -328,7 +336,7 @@ class ObjectStore:
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:
-            written = StoredObject(stored.entry._replace(value=body), codec)
+            written = StoredObject(replace(stored.entry, value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, operations)
         if revision is None:
@@ -412,7 +420,7 @@ class ObjectStore:
         if not gone and body == stored.entry.value:
             return Written(shown, warnings)
         if info.dry_run:
-            written = StoredObject(stored.entry._replace(value=body), codec)
+            written = StoredObject(replace(stored.entry, value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, admitted.operations)
         if revision is None:

@@ -16,19 +16,19 @@ _pool: Final[list[str]] = []
 def new_uid() -> str:
     """A random UUID as a string. Formatted by hand: every write needs two, and `uuid.UUID` is slower."""
     try:
-        digits = _pool.pop()
+        return _pool.pop()
     except IndexError:
-        digits = _refill()
-    return (
-        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}"
-        f"-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
-    )
+        return _refill()
 
 
 def _refill() -> str:
-    """Digits for one uid, and more of them in the pool."""
+    """A uid, and more of them in the pool."""
     digits = os.urandom(_POOL_SIZE * _DIGITS // 2).hex()
-    first, *others = (digits[start : start + _DIGITS] for start in range(0, len(digits), _DIGITS))
+    first, *others = [
+        f"{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
+        f"-{_VARIANTS[digits[at + 16]]}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}"
+        for at in range(0, len(digits), _DIGITS)
+    ]
     _pool.extend(others)
     return first
 

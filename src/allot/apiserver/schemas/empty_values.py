@@ -22,6 +22,8 @@ MAX_NAME: Final = 80
 _empty_values: Final = re.compile(
     rb'"(\w{1,%d}+)"\s*+:\s*+(?:""|false|-?0(?![0-9.eE])|\[\s*+\]|\{\s*+\})' % MAX_NAME
 )
+_some_empty_value: Final = re.compile(rb':\s*+(?:""|false|-?0(?![0-9.eE])|\[\s*+\]|\{\s*+\})')
+"""The end of each of them: most documents have none, which is known sooner without their names."""
 _SCALARS: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
 _CORE: Final = "io.k8s.api.core.v1"
 _KEPT: Final[Mapping[str, frozenset[str]]] = {
@@ -39,6 +41,8 @@ def without_empty_values(
     """The object in `body` without values that are empty; the same one if it has none."""
     schema = type_of(gvk)
     if schema is None:
+        return data
+    if _some_empty_value.search(body) is None:
         return data
     omitted = _omitted_names(schema.name)
     if omitted.isdisjoint(_empty_values.findall(body)):

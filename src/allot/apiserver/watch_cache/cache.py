@@ -91,6 +91,7 @@ class ResourceCache:
         self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
+        watch.listener = self.catch_up
         objects: dict[str, StoredObject] = {}
         by_index: dict[Hashable, dict[str, StoredObject]] = {}
         async for entry in Pacer().each(page.entries):
@@ -194,7 +195,8 @@ class ResourceCache:
             self.window_bytes += applied.size
             size += applied.size
             self.last_change = change.revision
-            self.revision = max(self.revision, change.revision)
+        if self.last_change > self.revision:
+            self.revision = self.last_change
         # A little at a time: to free ten thousand objects takes a tenth of a second.
         if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
             self.shrink_window(self.window_bytes, self._window_size)

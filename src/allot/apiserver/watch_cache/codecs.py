@@ -23,8 +23,8 @@ from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import target_of
 from allot.api.protobuf.reading import read
 from allot.api.protobuf.writing import write
-from allot.api.raw import RawObject
-from allot.api.strictness import StrictIssue, strict_issues
+from allot.api.raw import RawObject, read_document
+from allot.api.strictness import strict_issues
 from allot.apiserver.defaults.filling import PartDefaults
 from allot.apiserver.kinds.resources import Resource, find, per_resource
 from allot.apiserver.pacing import LARGE, release_interpreter
@@ -152,23 +152,20 @@ class RawCodec(PartialCodec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
-        document = known_fields(RawObject.from_json(body).data, self.resource.gvk(version))
+        document = known_fields(read_document(body), self.resource.gvk(version))
         return self._with_defaults(self._cleaned(document, body, version), version)
 
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        document, issues = self._checked(body, version)
+        gvk = self.resource.gvk(version)
+        document: Mapping[str, Any] = read_document(body)
+        issues = check_strictly(body, document, gvk)
+        if issues:
+            document = without_unknown_fields(document, gvk)
         release_interpreter(len(body))
         obj = self._with_defaults(self._cleaned(document, body, version), version)
-        return obj, list(map(str, issues))
-
-    def _checked(self, body: bytes, version: str) -> tuple[Mapping[str, Any], list[StrictIssue]]:
-        """The document in `body` without unknown fields, and these as issues."""
-        gvk = self.resource.gvk(version)
-        document = RawObject.from_json(body).data
-        issues = check_strictly(body, document, gvk)
-        return without_unknown_fields(document, gvk) if issues else document, issues
+        return obj, [str(issue) for issue in issues] if issues else []
 
     def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
         """The document in `body` with canonical quantities, without nulls and empty values."""
@@ -195,7 +192,7 @@ class RawCodec(PartialCodec):
         return self.view({**filled, **self._type_meta})
 
     def encode_protobuf(self, obj: RawObject, version: str) -> bytes:
-        data = self._from_storage(dict(obj.data), version)
+        data = self._from_storage(obj.data, version)
         return write(data, target_of(self.resource.gvk(version)))
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
@@ -205,25 +202,24 @@ class RawCodec(PartialCodec):
         return self.view({**decode_in_pieces(body), **self._type_meta})
 
     def as_stored(self, obj: RawObject) -> RawObject:
-        data = dict(obj.data)
-        metadata = data.pop("metadata", {})
+        is_whole = "data" in obj.__dict__
+        data = {"metadata": {}, **(obj.data if is_whole else obj.rest)}
         for name in self._type_meta:
             del data[name]
-        stored = self.view({"metadata": metadata, **data, **self._type_meta})
+        stored = self.view({**data, **self._type_meta})
         stored.__dict__["metadata"] = obj.metadata
+        if not is_whole:
+            del stored.data
         return stored
 
     def encode(self, obj: RawObject, version: str) -> bytes:
-        data = self._from_storage(dict(obj.data), version)
-        metadata = data.pop("metadata", {})
-        if "resourceVersion" in metadata:
-            metadata = dict(metadata)
-            del metadata["resourceVersion"]
+        data = {"metadata": None, **self._from_storage(obj.rest, version)}
+        data["metadata"] = obj.stored_metadata()
         del data["kind"], data["apiVersion"]
-        return msgspec.json.encode({"metadata": metadata, **data})
+        return msgspec.json.encode(data)
 
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
-        data = self._from_storage(dict(obj.data), version)
+        data = dict(self._from_storage(obj.data, version))
         data.setdefault("metadata", {})
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
@@ -246,7 +242,7 @@ class RawCodec(PartialCodec):
     def with_parts(
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
-        sent = RawObject.from_json(body).data
+        sent = read_document(body)
         document = known_fields(sent, self.resource.gvk(version))
         issues = self.strict_issues(body, version) if document is not sent else []
         read = self._cleaned(document, body, version)
@@ -273,7 +269,7 @@ class RawCodec(PartialCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return data
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return data
 
 
@@ -283,7 +279,7 @@ class EventCodec(RawCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.to_core(data)
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return event_versions.from_core(data)
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
@@ -300,8 +296,13 @@ class AutoscalerCodec(RawCodec):
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return autoscaler_versions.to_v2(data) if version == autoscaler_versions.V1 else data
 
-    def _from_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
+    def _from_storage(self, data: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return autoscaler_versions.to_v1(data) if version == autoscaler_versions.V1 else data
+
+    def encode(self, obj: RawObject, version: str) -> bytes:
+        if version == autoscaler_versions.V1:  # which has some fields as annotations
+            obj = self.view(self._from_storage(obj.data, version))
+        return super().encode(obj, self.storage_version)
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
         return version == self.storage_version  # fields of v1 are annotations there
@@ -360,6 +361,7 @@ def stored_resource(resource: Resource) -> Resource:
     return home
 
 
+@per_resource
 def storage_codec(resource: Resource) -> Codec:
     """How the resource is written to the store."""
     return codec_for(stored_resource(resource))

@@ -42,7 +42,7 @@ class StoredObject:
             found = self._object = self.codec.with_metadata(obj, metadata)
             self._written = None
             if not is_kept:
-                self._keep_decoded()
+                REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
         return found
 
     @property
@@ -62,10 +62,7 @@ class StoredObject:
         """Keep the object that was encoded, so that it is not decoded again."""
         if self._object is None:
             self._written = obj
-            self._keep_decoded()
-
-    def _keep_decoded(self) -> None:
-        REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
+            REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
 
     def body(self, codec: Codec, version: str) -> bytes:
         """JSON in a version, without kind and apiVersion, as a list item."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from allot.scheduler.core.concerned_plugins import ConcernedPlugins
 from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
 from allot.scheduler.core.node_scorer import NodeScorer
@@ -73,7 +74,8 @@ class SchedulingCycle:
         self._start = 0
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
-        self._scorer = NodeScorer(profile, cluster, self._durations)
+        self._concerned = ConcernedPlugins(profile)
+        self._scorer = NodeScorer(profile, cluster, self._durations, self._concerned)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self._last_split: _Split | None = None
         """Most pods are like the one before."""
@@ -139,7 +141,9 @@ class SchedulingCycle:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         samples = state.samples
-        for plugin in self._profile.pre_filter:
+        concerned = self._concerned.about(pod) if samples is None else self._concerned.all
+        state.skipped_filters |= concerned.skipped_filters
+        for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0
             status, nodes = plugin.pre_filter(state, pod, self._cluster)
             if samples is not None:

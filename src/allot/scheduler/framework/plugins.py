@@ -79,6 +79,10 @@ class PreFilterPlugin(Plugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         """SKIP means that this plugin's `filter` would accept every node for this pod."""
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        """Whether `pre_filter` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""
+        return True
+
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         """Update the cycle state as if `other` ran on `node`."""
 
@@ -176,6 +180,10 @@ class PreScorePlugin(Plugin):
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
         """SKIP means that this plugin's `score` is not called for this pod."""
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        """Whether `pre_score` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""
+        return True
 
 
 class ScorePlugin(Plugin):

@@ -97,6 +97,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin)
         state[self.name] = VolumeBindingState(sorted_)
         return PRE_FILTER_SUCCESS
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.volume_claims)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         found: VolumeBindingState = state[self.name]
         plan = plan_for_node(found.volumes, node, self._volumes)

@@ -68,6 +68,8 @@ class SchedulingQueue:
         self._hints = QueueingHints(registrations)
         self._observe = observe
         self.on_gated: OnGated = lambda _: None
+        self.on_due: Callable[[], None] = lambda: None
+        """Called when `next_due` may be earlier than before."""
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight_events = InFlightEvents()
         self._active = ActiveQueue(sort)
@@ -234,6 +236,7 @@ class SchedulingQueue:
             if timed_out:
                 due = now + TIMEOUT_BACKOFF.seconds(queued.timeouts)
                 heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
+                self.on_due()
 
     # --- events ---
 
@@ -344,6 +347,7 @@ class SchedulingQueue:
         queued.queued_at = now
         self._move(queued, SubQueue.ACTIVE, next(self._tickets))
         self._active.push(queued)
+        self.on_due()
         self._observe(SubQueue.ACTIVE, event)
 
     def _referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
@@ -362,6 +366,7 @@ class SchedulingQueue:
             return
         self._move(queued, SubQueue.BACKOFF, next(self._tickets))
         self._backoff.push(queued)
+        self.on_due()
         self._observe(SubQueue.BACKOFF, event)
 
     def _pop_from_backoff(self) -> QueuedPodInfo | None:

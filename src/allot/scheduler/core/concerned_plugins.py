@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from allot.scheduler.framework.plugins import Plugin, PreFilterPlugin, PreScorePlugin
+from allot.scheduler.framework.plugins import PreFilterPlugin, PreScorePlugin, has_own
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.state.pods import PodInfo, PodShape
 
@@ -51,18 +51,8 @@ class ConcernedPlugins:
 
 
 def _may_reject(plugin: PreFilterPlugin, pod: PodInfo) -> bool:
-    return not _is_about(plugin, "may_reject", "pre_filter") or plugin.may_reject(pod)
+    return not has_own(plugin, "may_reject", "pre_filter") or plugin.may_reject(pod)
 
 
 def _may_rank(plugin: PreScorePlugin, pod: PodInfo) -> bool:
-    return not _is_about(plugin, "may_rank", "pre_score") or plugin.may_rank(pod)
-
-
-def _is_about(plugin: Plugin, answer: str, method: str) -> bool:
-    """Whether what a plugin says of a method is about its own: a subclass may override only the latter."""
-    for class_ in type(plugin).__mro__:
-        if answer in vars(class_):
-            return True
-        if method in vars(class_):
-            return False
-    return False
+    return not has_own(plugin, "may_rank", "pre_score") or plugin.may_rank(pod)

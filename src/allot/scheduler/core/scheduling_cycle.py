@@ -389,7 +389,7 @@ class _PreFilterNodes(NamedTuple):
 class _FeasibleNodes(NamedTuple):
     """The indexes of nodes that fit, and how many were evaluated."""
 
-    indexes: list[int]
+    indexes: Sequence[int]
     evaluated: int
     statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
     """The statuses of the other nodes; empty if the cache has them."""

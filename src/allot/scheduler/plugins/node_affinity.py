@@ -32,6 +32,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters by required terms, scores by preferred ones."""
 
     name = "NodeAffinity"
+    normalizes_by_value = True
 
     def __init__(self, args: Mapping[str, Any] | None = None) -> None:
         added = (args or {}).get("addedAffinity") or {}

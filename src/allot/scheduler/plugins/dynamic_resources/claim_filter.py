@@ -40,6 +40,7 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
 
     filters_locally: ClassVar[bool] = False
     scores_locally: ClassVar[bool] = False
+    normalizes_by_value: ClassVar[bool] = True
 
     # --- filter ---
 

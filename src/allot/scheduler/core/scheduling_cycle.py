@@ -91,9 +91,10 @@ class SchedulingCycle:
         state = CycleState(time, durations.sample())
         began = durations.now()
         allowed = self._run_pre_filter(state, pod)
-        began = durations.point(PRE_FILTER, _code(allowed), began)
         if not isinstance(allowed, _PreFilterNodes):
+            durations.point(PRE_FILTER, _code(allowed), began)
             return allowed
+        began = durations.point(PRE_FILTER, Code.SUCCESS, began)
         filters = self._split_filters(state, pod)
         cache = filters.cache
         nominated = self._nominated(state, pod, filters, allowed)
@@ -106,8 +107,8 @@ class SchedulingCycle:
         durations.point(FILTER, _code(tried), began)
         if isinstance(tried, Status):
             return CycleError(state, _wrapped(tried))
-        if allowed.names is None and cache:
-            self._start = (self._start + tried.evaluated) % len(cache)
+        if allowed.names is None and (total := len(cache.nodes)):
+            self._start = (self._start + tried.evaluated) % total
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
         chosen = self._scorer.best(state, pod, cache, filters.cached_scores, tried.indexes)
@@ -179,7 +180,7 @@ class SchedulingCycle:
     ) -> _FeasibleNodes | Status:
         """Search where all filters have cached results."""
         cache = filters.cache
-        total = len(cache)
+        total = len(cache.nodes)
         start = self._start % total if total else 0
         wanted = self._nodes_to_find(state, total)
         found = cache.find(start, wanted, self._evaluate_node(state, pod, filters))
@@ -369,7 +370,7 @@ def _run_filters_timed(
     return SUCCESS
 
 
-def _code(found: _PreFilterNodes | NoNode | CycleError | _FeasibleNodes | Status) -> Code:
+def _code(found: NoNode | CycleError | _FeasibleNodes | Status) -> Code:
     """The status code of an extension point, for metrics."""
     match found:
         case CycleError(_, status) | (Status() as status):

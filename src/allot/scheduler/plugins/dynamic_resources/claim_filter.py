@@ -129,8 +129,9 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
     @property
     def _ranks_readiness(self) -> bool:
         """Whether nodes are ranked by whether their devices have binding conditions."""
-        is_on = READY_DEVICES_FIRST in self._gates and self._args.prefers_ready_devices
-        return is_on and self._devices.has_binding_conditions
+        if not self._devices.has_binding_conditions:
+            return False
+        return READY_DEVICES_FIRST in self._gates and self._args.prefers_ready_devices
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The score of the alternatives and, in the lowest bit, whether no device has binding conditions."""

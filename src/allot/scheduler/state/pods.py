@@ -154,8 +154,8 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
     volume_claims: tuple[VolumeClaimRef, ...]
     inline_disks: tuple[InlineDisk, ...]
 
-    equivalence_class: PodEquivalenceClass
-    """Equal for two pods if and only if they are equal for all node-local plugins."""
+    unbound_class: PodEquivalenceClass
+    """The equivalence class without a node."""
     shape: PodShape
 
     @property
@@ -165,6 +165,13 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         return self.key.name
+
+    @property
+    def equivalence_class(self) -> PodEquivalenceClass:
+        """Equal for two pods if and only if they are equal for all node-local plugins."""
+        if not self.node_name:
+            return self.unbound_class
+        return _equivalence_class_of((self.node_name, *self.unbound_class.parts[1:]))
 
     @property
     def has_affinity(self) -> bool:
@@ -190,9 +197,6 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
         status: Mapping[str, Any],
     ) -> PodInfo:
         """A newer version, or another pod, of the same shape."""
-        equivalence_class = self.equivalence_class
-        if node != equivalence_class.parts[0]:
-            equivalence_class = _equivalence_class_of((node, *equivalence_class.parts[1:]))
         return msgspec.structs.replace(
             self,
             pod=pod,
@@ -204,7 +208,6 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             is_finished=status.get("phase") in ("Succeeded", "Failed"),
             start_time=status.get("startTime") or "",
             claim_statuses=_claim_statuses(status),
-            equivalence_class=equivalence_class,
         )
 
     def _shares_shape(self, key: ObjectKey) -> bool:
@@ -238,16 +241,15 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
         near: Mapping[str, Any] = affinity.get("podAffinity") or {}
         apart: Mapping[str, Any] = affinity.get("podAntiAffinity") or {}
         requests, nonzero_milli_cpu, nonzero_memory = read_pod_requests(spec, status)
-        node_name = spec.get("nodeName") or ""
         host_ports = tuple(_host_ports(spec))
         tolerations = read_tolerations(spec.get("tolerations") or ())
         wanted_labels = spec.get("nodeSelector")
         selector = labels_selector(wanted_labels) if wanted_labels else None
         required = node_selection(node_affinity.get(_REQUIRED))
         preferred = read_preferred_nodes(node_affinity.get(_PREFERRED))
-        equivalence_class = _equivalence_class_of(
+        unbound_class = _equivalence_class_of(
             (
-                node_name, requests, nonzero_milli_cpu, nonzero_memory, host_ports,
+                "", requests, nonzero_milli_cpu, nonzero_memory, host_ports,
                 tolerations, selector, required, preferred,
             )
         )  # fmt: skip
@@ -259,7 +261,7 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             priority=spec.get("priority") or 0,
             preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
             scheduler_name=spec.get("schedulerName") or "default-scheduler",
-            node_name=node_name,
+            node_name=spec.get("nodeName") or "",
             nominated_node_name=status.get("nominatedNodeName") or "",
             is_terminating=meta.get("deletionTimestamp") is not None,
             is_finished=status.get("phase") in ("Succeeded", "Failed"),
@@ -289,7 +291,7 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             claim_statuses=_claim_statuses(status),
             volume_claims=tuple(_volume_claims(spec, key.name)),
             inline_disks=read_inline_disks(spec.get("volumes") or ()),
-            equivalence_class=equivalence_class,
+            unbound_class=unbound_class,
             shape=PodShape(spec, labels, status),
         )
 

@@ -54,9 +54,9 @@ class ClassAllocation(NamedTuple):
         pool_by_pool = dict(zip(self.pools, pools, strict=True))
         only_there = NodeSelectorRequirement(METADATA_NAME, "In", (node,))
         selector = NodeSelector((NodeSelectorTerm(match_fields=(only_there,)),))
-        status, results, *rest = self.allocation
-        moved = tuple([_in_pools(result, pool_by_pool, selector) for result in results])
-        return NodeAllocation(status, moved, *rest)
+        known = self.allocation
+        moved = tuple([_in_pools(result, pool_by_pool, selector) for result in known.results])
+        return NodeAllocation(known.status, moved, known.score, known.skipped, known.is_ready)
 
 
 def _in_pools(

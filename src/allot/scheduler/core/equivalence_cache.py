@@ -187,10 +187,10 @@ class EquivalenceClassCache:
 
     def _within(self, few: AbstractSet[int], indexes: Sequence[int]) -> list[int]:
         """Those of `few` between the first and the last of `indexes`, which may wrap around, in that order."""
-        if len(few) == 1:
-            return [index for index in few if index in indexes]
         total, first = len(self.nodes), indexes[0]
         last = (indexes[-1] - first) % total
+        if len(few) == 1:
+            return [index for index in few if (index - first) % total <= last]
         places = ((index - first) % total for index in few)
         return [(first + place) % total for place in sorted(places) if place <= last]
 

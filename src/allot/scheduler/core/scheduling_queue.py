@@ -33,7 +33,7 @@ from allot.scheduler.framework.events import (
 )
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.framework.status import SUCCESS, Status
+from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.pods import PodInfo
 
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
@@ -119,7 +119,7 @@ class SchedulingQueue:
         old, queued.pod = queued.pod, pod
         match queued.sub_queue:
             case SubQueue.GATED:
-                if self._gate(queued).is_success:
+                if self._gate(queued) is SUCCESS:
                     self._activate(queued, now, "PodUpdate")
                 else:
                     self._move(queued, SubQueue.GATED)  # it may reference other objects now
@@ -257,7 +257,7 @@ class SchedulingQueue:
             self._in_flight_events.add(observed)
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
-            if self._gate(queued).is_success:
+            if self._gate(queued) is SUCCESS:
                 self._activate(queued, now, event.resource)
         if not self._unschedulable_pods.has_unschedulable:
             return
@@ -323,10 +323,11 @@ class SchedulingQueue:
     # --- internals ---
 
     def _gate(self, queued: QueuedPodInfo) -> Status:
+        """SUCCESS (the constant), or why the pod is gated."""
         pod = queued.pod
         for plugin in self._gates.get(pod.scheduler_name, ()):
             status = plugin.pre_enqueue(pod)
-            if status is not SUCCESS and not status.is_success:
+            if status is not SUCCESS and status.code is not Code.SUCCESS:
                 before, queued.gate = queued.gate, status.by(plugin.name)
                 if status.is_reported and queued.gate != before:
                     self.on_gated(queued)
@@ -336,7 +337,7 @@ class SchedulingQueue:
 
     def _enqueue(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         """Move to the active queue, or to the gated pods if pre_enqueue says so."""
-        if not self._gate(queued).is_success:
+        if self._gate(queued) is not SUCCESS:
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, event)
             return
@@ -372,7 +373,7 @@ class SchedulingQueue:
     def _pop_from_backoff(self) -> QueuedPodInfo | None:
         """A pod in backoff when the active queue is empty, unless its last attempt ended in an error."""
         while (queued := self._backoff.pop_rejected()) is not None:
-            if self._gate(queued).is_success:
+            if self._gate(queued) is SUCCESS:
                 return queued
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, "BackoffComplete")

@@ -67,8 +67,8 @@ class UnschedulablePods:
         self._entered: dict[str, tuple[Pods, tuple[Hashable, ...]]] = {}
         """By uid: the index that has the pod, and the keys of its objects."""
 
-    def __len__(self) -> int:
-        return len(self._entered)
+    def __bool__(self) -> bool:
+        return bool(self._entered)
 
     @property
     def has_unschedulable(self) -> bool:

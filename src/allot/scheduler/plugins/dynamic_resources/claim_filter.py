@@ -17,7 +17,15 @@ from allot.scheduler.framework.plugins import (
     PreScorePlugin,
     ScorePlugin,
 )
-from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
+from allot.scheduler.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Status,
+    failed,
+    pending,
+    unresolvable,
+)
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.claim_queries import ClaimQueries
 from allot.scheduler.plugins.dynamic_resources.claim_result_exchange import ClaimResultExchange
@@ -102,7 +110,7 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
                 unavailable.add(index)
         if to_allocate:
             answer = self._allocation_on(devices, to_allocate, target, state.time)
-            if not answer.status.is_success:
+            if answer.status.code is not Code.SUCCESS:
                 return answer.status
         devices.unavailable |= unavailable
         return unresolvable(NOT_AVAILABLE) if unavailable else SUCCESS

@@ -144,7 +144,7 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         status = super().pre_enqueue(pod)
-        if not status.is_success and self._gate is not None:
+        if status is not SUCCESS and self._gate is not None:
             self._gate.release_if_claim_missing(pod)
         return status
 

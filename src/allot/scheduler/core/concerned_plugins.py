@@ -31,11 +31,13 @@ class ConcernedPlugins:
         self._by_shape: dict[PodShape, Concerned] = {}
 
     def about(self, pod: PodInfo) -> Concerned:
-        """The plugins that concern the pod."""
+        """The plugins that concern the pod: all of them for the first pod of a shape, which may be the only one."""
         concerned = self._by_shape.get(pod.shape)
         if concerned is None:
             if len(self._by_shape) >= MAX_SHAPES:
                 self._by_shape.clear()
+            concerned = self._by_shape[pod.shape] = self.all
+        elif concerned is self.all:
             concerned = self._by_shape[pod.shape] = self._find(pod)
         return concerned
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import add
 
-from allot.scheduler.core.concerned_plugins import ConcernedPlugins
+from allot.scheduler.core.concerned_plugins import Concerned
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import PRE_SCORE, SCORE, Durations
@@ -24,15 +24,8 @@ from allot.scheduler.state.pods import PodInfo
 class NodeScorer:
     """Chooses the best of several feasible nodes, for the pods of one profile."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        cluster: ClusterState,
-        durations: Durations,
-        concerned: ConcernedPlugins,
-    ) -> None:
+    def __init__(self, profile: Profile, cluster: ClusterState, durations: Durations) -> None:
         self._profile = profile
-        self._concerned = concerned
         self._cluster = cluster
         self._durations = durations
         local = [plugin for plugin in profile.score if plugin.scores_locally]
@@ -47,6 +40,7 @@ class NodeScorer:
         self,
         state: CycleState,
         pod: PodInfo,
+        concerned: Concerned,
         cache: EquivalenceClassCache,
         cached_scores: Sequence[ScorePlugin],
         indexes: Sequence[int],
@@ -57,7 +51,6 @@ class NodeScorer:
         nodes = cache.nodes_at(indexes)
         durations, samples = self._durations, state.samples
         began = started = durations.now()
-        concerned = self._concerned.about(pod) if samples is None else self._concerned.all
         state.skipped_scores |= concerned.skipped_scores
         for plugin in concerned.pre_score:
             status = plugin.pre_score(state, pod, self._cluster, nodes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from allot.scheduler.core.concerned_plugins import ConcernedPlugins
+from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
 from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
 from allot.scheduler.core.node_scorer import NodeScorer
@@ -75,7 +75,7 @@ class SchedulingCycle:
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
         self._concerned = ConcernedPlugins(profile)
-        self._scorer = NodeScorer(profile, cluster, self._durations, self._concerned)
+        self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self._last_split: _Split | None = None
         """Most pods are like the one before."""
@@ -90,7 +90,8 @@ class SchedulingCycle:
         durations = self._durations
         state = CycleState(time, durations.sample())
         began = durations.now()
-        allowed = self._run_pre_filter(state, pod)
+        concerned = self._concerned.about(pod) if state.samples is None else self._concerned.all
+        allowed = self._run_pre_filter(state, pod, concerned)
         if not isinstance(allowed, _PreFilterNodes):
             durations.point(PRE_FILTER, _code(allowed), began)
             return allowed
@@ -111,7 +112,9 @@ class SchedulingCycle:
             self._start = (self._start + tried.evaluated) % total
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
-        chosen = self._scorer.best(state, pod, cache, filters.cached_scores, tried.indexes)
+        chosen = self._scorer.best(
+            state, pod, concerned, cache, filters.cached_scores, tried.indexes
+        )
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
     def decide_on(self, pod: PodInfo, node_name: str) -> Chosen | Status | None:
@@ -120,7 +123,7 @@ class SchedulingCycle:
         None: other nodes matter, because a filter that is neither local nor cached takes part.
         """
         state = CycleState(UNLIMITED, self._durations.sample())
-        allowed = self._run_pre_filter(state, pod)
+        allowed = self._run_pre_filter(state, pod, self._concerned.all)
         if isinstance(allowed, CycleError):
             return allowed.status
         if isinstance(allowed, NoNode):
@@ -137,12 +140,11 @@ class SchedulingCycle:
     # --- filter ---
 
     def _run_pre_filter(
-        self, state: CycleState, pod: PodInfo
+        self, state: CycleState, pod: PodInfo, concerned: Concerned
     ) -> _PreFilterNodes | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         samples = state.samples
-        concerned = self._concerned.about(pod) if samples is None else self._concerned.all
         state.skipped_filters |= concerned.skipped_filters
         for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from allot.scheduler.core import concerned_plugins
-from allot.scheduler.core.concerned_plugins import ConcernedPlugins
+from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
     PreFilterPlugin,
@@ -65,11 +65,17 @@ def concerned(plugin: OfBlue) -> ConcernedPlugins:
     return ConcernedPlugins(Profile("default-scheduler", (plugin,)))
 
 
+def second(plugins: ConcernedPlugins, pod: PodInfo) -> Concerned:
+    """What concerns the second pod of a shape."""
+    assert plugins.about(pod) is plugins.all
+    return plugins.about(PodInfo.of(a_pod_info("second", labels=dict(pod.labels)).pod, None, pod))
+
+
 def test_plugins_that_a_shape_does_not_concern_are_left_out() -> None:
     plugins = concerned(OfBlue())
 
-    red = plugins.about(a_pod_info(labels={"color": "red"}))
-    blue = plugins.about(a_pod_info(labels={"color": "blue"}))
+    red = second(plugins, a_pod_info(labels={"color": "red"}))
+    blue = second(plugins, a_pod_info(labels={"color": "blue"}))
 
     assert (red.pre_filter, red.pre_score) == ((), ())
     assert red.skipped_filters == red.skipped_scores == {"OfBlue"}
@@ -82,14 +88,24 @@ def test_a_plugin_is_asked_once_about_pods_of_one_shape() -> None:
     plugins = concerned(plugin)
     first = a_pod_info("a")
 
-    for pod in (first, PodInfo.of(a_pod_info("b").pod, None, first)):
-        plugins.about(pod)
+    found = second(plugins, first)
 
+    assert plugins.about(first) is found
     assert plugin.asked == 1
 
 
+def test_a_plugin_is_not_asked_about_a_shape_of_one_pod() -> None:
+    plugin = OfBlue()
+    plugins = concerned(plugin)
+
+    for name in "abc":
+        plugins.about(a_pod_info(name))
+
+    assert plugin.asked == 0
+
+
 def test_a_subclass_answers_for_what_it_overrides() -> None:
-    asked = concerned(OfAll()).about(a_pod_info())
+    asked = second(concerned(OfAll()), a_pod_info())
 
     assert len(asked.pre_filter) == 1
     assert asked.pre_score == ()
@@ -105,7 +121,9 @@ def test_only_so_many_shapes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(plugins._by_shape) == 1
 
 
-PINNED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
+PINNED: dict[str, Any] = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}
+}
 PREFERS = {"preference": {"matchExpressions": [{"key": "k", "operator": "Exists"}]}, "weight": 1}
 DISK = {"name": "d", "gcePersistentDisk": {"pdName": "disk"}}
 ON_HOST = {"hostNetwork": True, "hostUsers": False}

@@ -81,6 +81,8 @@ def kubernetes_prioritized_scores(scores: Sequence[int]) -> list[int]:
 
 def has_alternatives(claims: Iterable[ResourceClaim]) -> bool:
     """Whether any request has alternatives, so that scores of nodes can differ."""
-    return any(
-        request.first_available for claim in claims for request in claim.spec.devices.requests
-    )
+    for claim in claims:
+        for request in claim.spec.devices.requests:
+            if request.first_available:
+                return True
+    return False

@@ -105,9 +105,7 @@ class SchedulingSimulator(StaticScheduler):
             self.profiles,
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
         )
-        self.handlers = EventHandlers(
-            self.queue, self._handle, self.profiles.__contains__, lambda: None
-        )
+        self.handlers = EventHandlers(self.queue, self._handle, self.profiles.__contains__)
         self._durations = Durations()
         self._cycles = {
             name: SchedulingCycle(profile, self.cluster) for name, profile in self.profiles.items()

@@ -122,7 +122,6 @@ class SchedulerProcess:
             self.queue,
             self.handle,
             self.profiles.__contains__,
-            self.scheduler.wake,
             self._on_pod_delete,
         ).register(self.informers)
         self.informers.informer(resources.NODES).add_handlers(None, None, self._on_node_delete)
@@ -186,7 +185,6 @@ class SchedulerProcess:
 
     def _requeue(self, pod: PodInfo) -> None:
         self.queue.retry(pod.uid, self._clock())
-        self.scheduler.wake()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.scheduler.spawn(work)

@@ -28,11 +28,15 @@ class ActiveQueue:
         heapq.heappush(heap, (key, queued.ticket, queued))
 
     def has_pods(self) -> bool:
+        if not self._new and not self._rejected:
+            return False
         return bool(self._current(self._new) or self._current(self._rejected))
 
     def pop(self) -> QueuedPodInfo | None:
         """The first pod by priority. New and rejected pods of the same priority alternate, so that thousands of pods
         that an event requeued do not delay new ones."""
+        if not self._new and not self._rejected:
+            return None
         new, rejected = self._current(self._new), self._current(self._rejected)
         if not new or not rejected:
             heap = new or rejected

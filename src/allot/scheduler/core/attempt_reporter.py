@@ -31,14 +31,11 @@ class AttemptReporter:
         cluster: ClusterState,
         pod_status: PodStatusReporter,
         clock: Callable[[], float],
-        wake: Callable[[], None],
     ) -> None:
-        """`wake` wakes the scheduling loop."""
         self._queue = queue
         self._cluster = cluster
         self._pod_status = pod_status
         self._clock = clock
-        self._wake = wake
         self.reporting = ConcurrencyLimit(MAX_REPORTS)
 
     async def handle_scheduling_error(
@@ -56,7 +53,6 @@ class AttemptReporter:
                 )
         finally:
             self._queue.requeue(queued, self._clock())
-            self._wake()
 
     async def handle_rejection(self, queued: QueuedPodInfo, status: Status) -> None:
         """A plugin rejected the chosen node: the pod is unschedulable until an event of that plugin."""
@@ -66,7 +62,6 @@ class AttemptReporter:
                 await self._pod_status.failed(queued.pod, UNSCHEDULABLE, message)
         finally:
             self._queue.requeue(queued, self._clock(), rejected_by=(status.plugin,))
-            self._wake()
 
     async def handle_timeout(
         self, profile: Profile, queued: QueuedPodInfo, limit_seconds: float, why: str
@@ -80,4 +75,3 @@ class AttemptReporter:
         finally:
             rejected_by = [plugin.name for plugin in slow_plugins(profile)]
             self._queue.requeue(queued, self._clock(), rejected_by=rejected_by, timed_out=True)
-            self._wake()

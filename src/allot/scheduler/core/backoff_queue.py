@@ -39,11 +39,11 @@ class BackoffQueue:
     def pop_completed(self, now: float) -> Iterator[QueuedPodInfo]:
         """Pods whose backoff is over."""
         for heap in (self._rejected, self._failed):
-            while _current(heap) and heap[0][0] <= now:
+            while heap and _current(heap) and heap[0][0] <= now:
                 yield heapq.heappop(heap)[2]
 
     def has_rejected(self) -> bool:
-        return bool(_current(self._rejected))
+        return bool(self._rejected and _current(self._rejected))
 
     def first_failed_due(self) -> float | None:
         """When the first backoff after an error is over; None if no pod has one."""

@@ -64,7 +64,6 @@ class BindingCycles:
         waiting_pods: WaitingPods,
         reporter: AttemptReporter,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        wake: Callable[[], None],
     ) -> None:
         """`durations` are by scheduler name; `spawn` runs a coroutine beside the scheduling cycle."""
         self._queue = queue
@@ -76,7 +75,6 @@ class BindingCycles:
         self._waiting_pods = waiting_pods
         self._reporter = reporter
         self._spawn = spawn
-        self._wake = wake
         self.limit = ConcurrencyLimit(MAX_BINDINGS)
         self._running: dict[str, _BindingCycle] = {}
         """Binding cycles that run, by uid of the pod."""
@@ -112,7 +110,6 @@ class BindingCycles:
         self._cluster.forget_pod(pod.uid)
         gone = ClusterEvent(ASSIGNED_POD, Action.DELETE)
         self._queue.on_cluster_event(gone, pod.assigned_to(node_name), None, self._clock())
-        self._wake()
 
     async def _bind(
         self,
@@ -168,7 +165,6 @@ class BindingCycles:
         if isinstance(error, UnknownBindingError):
             log.warning("pod %s: binding to node %s: %s", pod.key, node_name, error)
             self._queue.requeue(queued, self._clock())
-            self._wake()
             return
         keeps = isinstance(error, KeepsNominationError) and error.keeps_nomination
         nominated = node_name if keeps else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, compress, islice
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
@@ -57,6 +57,8 @@ class EquivalenceClassCache:
         self._unscored: set[int] = set()
         """Nodes without scores that may fit; with those without a result."""
         self._fixed_scores: list[int] = []
+        self._raw_scores: list[list[int]] = []
+        """By scorer, then by index."""
         self._index_by_name: dict[str, int] = {}
         self._node_statuses: NodeStatuses | None = None
 
@@ -86,6 +88,7 @@ class EquivalenceClassCache:
         self._results = []
         self._fits = bytearray()
         self._fixed_scores = []
+        self._raw_scores = []
         self._unknown.clear()
         self._unscored.clear()
         for index, node in enumerate(nodes):
@@ -99,6 +102,8 @@ class EquivalenceClassCache:
             self._results.append(result)
             self._fixed_scores.append(0 if result is None else result.fixed)
             self._fits.append(_fits_byte(result))
+            if result is not None and result.raw is not None:
+                self._put_raw_scores(index, result.raw)
 
     def indexes_from(self, start: int) -> Iterable[int]:
         """All indexes, beginning with `start` and wrapping around."""
@@ -134,7 +139,14 @@ class EquivalenceClassCache:
         assert result is not None, "the node has no result"
         result.fixed = self._fixed_scores[index] = fixed
         result.raw = raw
+        self._put_raw_scores(index, raw)
         self._unscored.discard(index)
+
+    def _put_raw_scores(self, index: int, raw: Sequence[int]) -> None:
+        while len(self._raw_scores) < len(raw):
+            self._raw_scores.append([0] * len(self.nodes))
+        for scores, score in zip(self._raw_scores, raw, strict=False):
+            scores[index] = score
 
     def nodes_at(self, indexes: Sequence[int]) -> list[NodeInfo]:
         """The nodes that `find` has found."""
@@ -144,22 +156,17 @@ class EquivalenceClassCache:
         """The sums of the fixed scores of these nodes, which all have scores."""
         return _selected(self._fixed_scores, indexes)
 
-    def raw_scores(self, indexes: Iterable[int], scorer: int) -> list[int]:
+    def raw_scores(self, indexes: Sequence[int], scorer: int) -> list[int]:
         """The raw scores that one plugin gave these nodes, which all have scores."""
-        found = cast("Iterable[NodeResult]", map(self._results.__getitem__, indexes))
-        return [result.raw[scorer] for result in found if result.raw is not None]
+        return _selected(self._raw_scores[scorer], indexes)
 
-    def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> list[int] | Status:
+    def find(self, start: int, wanted: int, evaluate: EvaluateNode) -> Sequence[int] | Status:
         """The first `wanted` indexes from `start` on whose nodes fit; or the first error.
 
         Nodes behind them are not evaluated.
         """
         while True:
-            fits = self._fits[start:] + self._fits[:start]
-            indexes = self.indexes_from(start)
-            if fits.find(NOT_FITTING, 0, wanted) >= 0:
-                indexes = compress(indexes, fits)
-            found = list(islice(indexes, wanted))
+            found = self._first_that_may_fit(start, wanted)
             # Every node without a result may fit, so all those in between are found.
             unknown = self._within(self._unknown, found) if found and self._unknown else ()
             all_fit = True
@@ -171,10 +178,19 @@ class EquivalenceClassCache:
             if all_fit:
                 return found
 
+    def _first_that_may_fit(self, start: int, wanted: int) -> Sequence[int]:
+        end = start + wanted
+        if end <= len(self.nodes) and self._fits.find(NOT_FITTING, start, end) < 0:
+            return range(start, end)
+        fits = self._fits[start:] + self._fits[:start]
+        return list(islice(compress(self.indexes_from(start), fits), wanted))
+
     def _within(self, few: AbstractSet[int], indexes: Sequence[int]) -> list[int]:
         """Those of `few` between the first and the last of `indexes`, which may wrap around, in that order."""
         total, first = len(self.nodes), indexes[0]
         last = (indexes[-1] - first) % total
+        if len(few) == 1:
+            return [index for index in few if (index - first) % total <= last]
         places = ((index - first) % total for index in few)
         return [(first + place) % total for place in sorted(places) if place <= last]
 

@@ -45,7 +45,6 @@ class EventHandlers:
         queue: SchedulingQueue,
         handle: Handle,
         is_responsible_for: Callable[[str], bool],
-        wake: Callable[[], None],
         on_pod_deleted: Callable[[PodInfo], None] = lambda _: None,
     ) -> None:
         """`is_responsible_for` says whether this scheduler schedules pods with a scheduler name."""
@@ -57,7 +56,6 @@ class EventHandlers:
         self._workloads = handle.workloads
         self._clock = handle.clock
         self._is_responsible_for = is_responsible_for
-        self._wake = wake
         self._on_pod_deleted = on_pod_deleted
         self._waiting: dict[str, PodInfo] = {}
         """Pods without a node that this scheduler is responsible for, by uid."""
@@ -120,7 +118,6 @@ class EventHandlers:
             else:
                 change = ClusterEvent(WAITING_POD, pod_update_actions(before, info))
                 self._queue.update(info, now, change)
-            self._wake()
 
     def _update_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
         """Take over a changed `status.nominatedNodeName`.
@@ -195,7 +192,6 @@ class EventHandlers:
         key = claim.key
         event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
         self._queue.on_cluster_event(event, old, new, self._clock(), key)
-        self._wake()
 
     def _on_claim_release(self, claim: ResourceClaim) -> None:
         """A pending allocation was given up: its devices are free, as if a claim had been deleted."""
@@ -321,7 +317,6 @@ class EventHandlers:
 
     def _on_cluster_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         self._queue.on_cluster_event(event, old, new, self._clock())
-        self._wake()
 
 
 def _action(old: object | None, new: object | None) -> Action:

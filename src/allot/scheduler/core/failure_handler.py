@@ -61,8 +61,6 @@ class SchedulerHooks(NamedTuple):
 
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     """Run a coroutine beside the scheduling cycle."""
-    wake: Callable[[], None]
-    """Wake the scheduling loop."""
     handle_scheduling_error: Callable[[QueuedPodInfo, str], Coroutine[Any, Any, None]]
     """Report an attempt that ended in an error, and requeue the pod."""
     reporting: ConcurrencyLimit
@@ -91,7 +89,7 @@ class FailureHandler:
         self._clock = clock
         self._reasons = reasons
         self._limits = limits
-        self._spawn, self._wake, self._handle_scheduling_error, self._reporting = beside
+        self._spawn, self._handle_scheduling_error, self._reporting = beside
         self._rejected: deque[FailedAttempt] = deque()
         self._post_filter_task: asyncio.Task[None] | None = None
         self._waiting: deque[_PendingReport] = deque()
@@ -149,7 +147,6 @@ class FailureHandler:
             except Exception as error:  # noqa: BLE001 - the other pods go on
                 log_failure(log, error, "pod %s: post_filter failed", rejected.queued.pod.key)
                 self._queue.requeue(rejected.queued, self._clock())
-                self._wake()
                 continue
             if self._reporting.is_exhausted:
                 await self._reporting.wait_for_slot()
@@ -212,7 +209,6 @@ class FailureHandler:
                 pending_on=decision.pending_on,
                 timed_out=bool(decision.statuses.limits_hit),
             )
-            self._wake()
         if more is None and self._reasons is not None:
             add_reason = partial(self._add_reason, queued, attempts, message)
             if self._reasons.report_later(rejection, add_reason):

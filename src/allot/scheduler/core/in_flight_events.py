@@ -60,7 +60,7 @@ class InFlightEvents:
 
     def end(self, uid: str) -> None:
         """Take the pod out of flight, and drop events that no pod needs any more: in bulk, once there are enough."""
-        if self.pods.pop(uid, None) is None:
+        if self.pods.pop(uid, None) is None or not self._kept:
             return
         oldest = next(iter(self.pods.values()), None)
         old = len(self._kept) if oldest is None else oldest.since - self._first

@@ -7,11 +7,13 @@ do not normalize contribute to one cached sum per node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 
+from allot.scheduler.core.concerned_plugins import Concerned
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import PRE_SCORE, SCORE, Durations
-from allot.scheduler.framework.plugins import ScorePlugin
+from allot.scheduler.framework.plugins import ScorePlugin, has_own
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import Code
 from allot.scheduler.state.cluster import ClusterState
@@ -32,11 +34,13 @@ class NodeScorer:
         """Plugins whose raw scores are cached for all pods."""
         self.other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
         """Plugins whose raw scores are cached if the results of their filter, or of `scores_by_filter`, are."""
+        self._by_value = {plugin for plugin in profile.score if _normalizes_by_value(plugin)}
 
     def best(
         self,
         state: CycleState,
         pod: PodInfo,
+        concerned: Concerned,
         cache: EquivalenceClassCache,
         cached_scores: Sequence[ScorePlugin],
         indexes: Sequence[int],
@@ -47,7 +51,8 @@ class NodeScorer:
         nodes = cache.nodes_at(indexes)
         durations, samples = self._durations, state.samples
         began = started = durations.now()
-        for plugin in self._profile.pre_score:
+        state.skipped_scores |= concerned.skipped_scores
+        for plugin in concerned.pre_score:
             status = plugin.pre_score(state, pod, self._cluster, nodes)
             if samples is not None:
                 samples.add(plugin.name, PRE_SCORE, status.code, started)
@@ -62,14 +67,14 @@ class NodeScorer:
             if scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
                 raw = cache.raw_scores(indexes, number)
-                self._add_weighted(state, pod, nodes, scorer, raw, totals)
+                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
                 if samples is not None:
                     samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         for scorer in self.other_scores:
             if scorer not in cached_scores and scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
                 raw = [scorer.score(state, pod, node) for node in nodes]
-                self._add_weighted(state, pod, nodes, scorer, raw, totals)
+                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
                 if samples is not None:
                     samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         durations.point(SCORE, Code.SUCCESS, began)
@@ -91,20 +96,32 @@ class NodeScorer:
         raw = tuple([plugin.score(state, pod, node) for plugin in cached])
         cache.put_scores(index, fixed, raw)
 
-    def _add_weighted(
+    def _with_weighted(
         self,
         state: CycleState,
         pod: PodInfo,
         nodes: list[NodeInfo],
         scorer: ScorePlugin,
-        scores: list[int],
+        raw: list[int],
         totals: list[int],
-    ) -> None:
-        scorer.normalize(state, pod, nodes, scores)
+    ) -> list[int]:
+        """The totals of these nodes with the normalized scores of one plugin; without those that are all the same."""
         weight = self._profile.weight_by_plugin[scorer.name]
-        for index, score in enumerate(scores):
-            totals[index] += weight * score
+        if scorer in self._by_value:
+            values = list(set(raw))
+            scores = values.copy()
+            scorer.normalize(state, pod, (), scores)
+            if len(set(scores)) == 1:
+                return totals
+            weighted = {value: weight * score for value, score in zip(values, scores, strict=True)}
+            return list(map(add, totals, map(weighted.__getitem__, raw)))
+        scorer.normalize(state, pod, nodes, raw)
+        return [total + weight * score for total, score in zip(totals, raw, strict=True)]
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:
     return type(plugin).normalize is not ScorePlugin.normalize
+
+
+def _normalizes_by_value(plugin: ScorePlugin) -> bool:
+    return plugin.normalizes_by_value and has_own(plugin, "normalizes_by_value", "normalize")

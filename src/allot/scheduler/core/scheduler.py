@@ -93,8 +93,9 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._awake = asyncio.Event()
+        queue.on_due = self.wake
         self._timer: asyncio.TimerHandle | None = None
-        self._reporter = AttemptReporter(queue, cluster, pod_status, clock, self.wake)
+        self._reporter = AttemptReporter(queue, cluster, pod_status, clock)
         self.bindings = BindingCycles(
             queue,
             cluster,
@@ -105,10 +106,9 @@ class Scheduler:
             self._waiting_pods,
             self._reporter,
             self.spawn,
-            self.wake,
         )
         beside = SchedulerHooks(
-            self.spawn, self.wake, self._reporter.handle_scheduling_error, self._reporter.reporting
+            self.spawn, self._reporter.handle_scheduling_error, self._reporter.reporting
         )
         self._failure_handler = FailureHandler(
             queue, cluster, pod_status, clock, reasons, limits, beside, self._durations

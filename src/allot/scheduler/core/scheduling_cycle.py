@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
 from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
 from allot.scheduler.core.node_scorer import NodeScorer
@@ -73,6 +74,7 @@ class SchedulingCycle:
         self._start = 0
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
+        self._concerned = ConcernedPlugins(profile)
         self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self._last_split: _Split | None = None
@@ -88,10 +90,12 @@ class SchedulingCycle:
         durations = self._durations
         state = CycleState(time, durations.sample())
         began = durations.now()
-        allowed = self._run_pre_filter(state, pod)
-        began = durations.point(PRE_FILTER, _code(allowed), began)
+        concerned = self._concerned.about(pod) if state.samples is None else self._concerned.all
+        allowed = self._run_pre_filter(state, pod, concerned)
         if not isinstance(allowed, _PreFilterNodes):
+            durations.point(PRE_FILTER, _code(allowed), began)
             return allowed
+        began = durations.point(PRE_FILTER, Code.SUCCESS, began)
         filters = self._split_filters(state, pod)
         cache = filters.cache
         nominated = self._nominated(state, pod, filters, allowed)
@@ -104,11 +108,13 @@ class SchedulingCycle:
         durations.point(FILTER, _code(tried), began)
         if isinstance(tried, Status):
             return CycleError(state, _wrapped(tried))
-        if allowed.names is None and cache:
-            self._start = (self._start + tried.evaluated) % len(cache)
+        if allowed.names is None and (total := len(cache.nodes)):
+            self._start = (self._start + tried.evaluated) % total
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
-        chosen = self._scorer.best(state, pod, cache, filters.cached_scores, tried.indexes)
+        chosen = self._scorer.best(
+            state, pod, concerned, cache, filters.cached_scores, tried.indexes
+        )
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
     def decide_on(self, pod: PodInfo, node_name: str) -> Chosen | Status | None:
@@ -117,7 +123,7 @@ class SchedulingCycle:
         None: other nodes matter, because a filter that is neither local nor cached takes part.
         """
         state = CycleState(UNLIMITED, self._durations.sample())
-        allowed = self._run_pre_filter(state, pod)
+        allowed = self._run_pre_filter(state, pod, self._concerned.all)
         if isinstance(allowed, CycleError):
             return allowed.status
         if isinstance(allowed, NoNode):
@@ -134,12 +140,13 @@ class SchedulingCycle:
     # --- filter ---
 
     def _run_pre_filter(
-        self, state: CycleState, pod: PodInfo
+        self, state: CycleState, pod: PodInfo, concerned: Concerned
     ) -> _PreFilterNodes | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         samples = state.samples
-        for plugin in self._profile.pre_filter:
+        state.skipped_filters |= concerned.skipped_filters
+        for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0
             status, nodes = plugin.pre_filter(state, pod, self._cluster)
             if samples is not None:
@@ -175,7 +182,7 @@ class SchedulingCycle:
     ) -> _FeasibleNodes | Status:
         """Search where all filters have cached results."""
         cache = filters.cache
-        total = len(cache)
+        total = len(cache.nodes)
         start = self._start % total if total else 0
         wanted = self._nodes_to_find(state, total)
         found = cache.find(start, wanted, self._evaluate_node(state, pod, filters))
@@ -365,7 +372,7 @@ def _run_filters_timed(
     return SUCCESS
 
 
-def _code(found: _PreFilterNodes | NoNode | CycleError | _FeasibleNodes | Status) -> Code:
+def _code(found: NoNode | CycleError | _FeasibleNodes | Status) -> Code:
     """The status code of an extension point, for metrics."""
     match found:
         case CycleError(_, status) | (Status() as status):
@@ -385,7 +392,7 @@ class _PreFilterNodes(NamedTuple):
 class _FeasibleNodes(NamedTuple):
     """The indexes of nodes that fit, and how many were evaluated."""
 
-    indexes: list[int]
+    indexes: Sequence[int]
     evaluated: int
     statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
     """The statuses of the other nodes; empty if the cache has them."""

@@ -33,7 +33,7 @@ from allot.scheduler.framework.events import (
 )
 from allot.scheduler.framework.plugins import PreEnqueuePlugin, QueueSortPlugin
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.framework.status import SUCCESS, Status
+from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.pods import PodInfo
 
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
@@ -68,6 +68,8 @@ class SchedulingQueue:
         self._hints = QueueingHints(registrations)
         self._observe = observe
         self.on_gated: OnGated = lambda _: None
+        self.on_due: Callable[[], None] = lambda: None
+        """Called when `next_due` may be earlier than before."""
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight_events = InFlightEvents()
         self._active = ActiveQueue(sort)
@@ -117,7 +119,7 @@ class SchedulingQueue:
         old, queued.pod = queued.pod, pod
         match queued.sub_queue:
             case SubQueue.GATED:
-                if self._gate(queued).is_success:
+                if self._gate(queued) is SUCCESS:
                     self._activate(queued, now, "PodUpdate")
                 else:
                     self._move(queued, SubQueue.GATED)  # it may reference other objects now
@@ -234,6 +236,7 @@ class SchedulingQueue:
             if timed_out:
                 due = now + TIMEOUT_BACKOFF.seconds(queued.timeouts)
                 heapq.heappush(self._timed_out, (due, next(self._tickets), queued.attempts, queued))
+                self.on_due()
 
     # --- events ---
 
@@ -254,7 +257,7 @@ class SchedulingQueue:
             self._in_flight_events.add(observed)
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
-            if self._gate(queued).is_success:
+            if self._gate(queued) is SUCCESS:
                 self._activate(queued, now, event.resource)
         if not self._unschedulable_pods.has_unschedulable:
             return
@@ -320,10 +323,11 @@ class SchedulingQueue:
     # --- internals ---
 
     def _gate(self, queued: QueuedPodInfo) -> Status:
+        """SUCCESS (the constant), or why the pod is gated."""
         pod = queued.pod
         for plugin in self._gates.get(pod.scheduler_name, ()):
             status = plugin.pre_enqueue(pod)
-            if status is not SUCCESS and not status.is_success:
+            if status is not SUCCESS and status.code is not Code.SUCCESS:
                 before, queued.gate = queued.gate, status.by(plugin.name)
                 if status.is_reported and queued.gate != before:
                     self.on_gated(queued)
@@ -333,7 +337,7 @@ class SchedulingQueue:
 
     def _enqueue(self, queued: QueuedPodInfo, now: float, event: str) -> None:
         """Move to the active queue, or to the gated pods if pre_enqueue says so."""
-        if not self._gate(queued).is_success:
+        if self._gate(queued) is not SUCCESS:
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, event)
             return
@@ -344,6 +348,7 @@ class SchedulingQueue:
         queued.queued_at = now
         self._move(queued, SubQueue.ACTIVE, next(self._tickets))
         self._active.push(queued)
+        self.on_due()
         self._observe(SubQueue.ACTIVE, event)
 
     def _referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
@@ -362,12 +367,13 @@ class SchedulingQueue:
             return
         self._move(queued, SubQueue.BACKOFF, next(self._tickets))
         self._backoff.push(queued)
+        self.on_due()
         self._observe(SubQueue.BACKOFF, event)
 
     def _pop_from_backoff(self) -> QueuedPodInfo | None:
         """A pod in backoff when the active queue is empty, unless its last attempt ended in an error."""
         while (queued := self._backoff.pop_rejected()) is not None:
-            if self._gate(queued).is_success:
+            if self._gate(queued) is SUCCESS:
                 return queued
             self._move(queued, SubQueue.GATED)
             self._observe(SubQueue.GATED, "BackoffComplete")

@@ -67,8 +67,8 @@ class UnschedulablePods:
         self._entered: dict[str, tuple[Pods, tuple[Hashable, ...]]] = {}
         """By uid: the index that has the pod, and the keys of its objects."""
 
-    def __len__(self) -> int:
-        return len(self._entered)
+    def __bool__(self) -> bool:
+        return bool(self._entered)
 
     @property
     def has_unschedulable(self) -> bool:
@@ -105,6 +105,9 @@ class UnschedulablePods:
         """Pods that these plugins gate and that an event about this object may admit."""
         found: list[QueuedPodInfo] = []
         for plugin in plugins:
+            gated = self._gated.get(plugin)
+            if not gated:
+                continue
             if plugin in open_by_name:
                 named = self._by_name.get(about, {}).values() if about is not None else ()
                 found += [
@@ -113,7 +116,7 @@ class UnschedulablePods:
                     if queued.sub_queue is SubQueue.GATED and queued.gate.plugin == plugin
                 ]
             else:
-                found += self._gated.get(plugin, {}).values()
+                found += gated.values()
         return found
 
     def unschedulable(self, about: Hashable = None) -> list[QueuedPodInfo]:

@@ -171,11 +171,12 @@ class FailureReasons:
 
         Also empty if no time is left.
         """
-        claim_filter, node = profile.plugin(NAME), self._cluster.node(chosen.node_name)
+        claim_filter = profile.plugin(NAME)
         if not isinstance(claim_filter, ClaimFilter) or not claim_filter.has_alternatives(
             chosen.state
         ):
             return ""
+        node = self._cluster.node(chosen.node_name)
         allocation_problem = (
             claim_filter.allocation_problem(chosen.state, node) if node is not None else None
         )

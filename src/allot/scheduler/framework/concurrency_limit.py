@@ -6,6 +6,7 @@ A task that only waits, such as for devices to become ready, releases its slot t
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
@@ -18,21 +19,43 @@ class ConcurrencyLimit:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.in_use = 0
-        """The number of slots that are held."""
-        self._free = asyncio.Semaphore(limit)
+        """The number of slots that are held, or on their way to a task that has waited."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def is_exhausted(self) -> bool:
-        return self._free.locked()
+        return self.in_use >= self.limit
 
     async def wait_for_slot(self) -> None:
         """Wait until a slot is free and no earlier task waits for one."""
-        async with self._free:
-            return
+        await self._acquire()
+        self._release()
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Wait for a slot and hold it, except within `released_slot`."""
         return _Slot(self)
+
+    async def _acquire(self) -> None:
+        if not self.is_exhausted:
+            self.in_use += 1
+            return
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if not waiting.cancelled():
+                self._release()  # it was given a slot before it was cancelled
+            raise
+
+    def _release(self) -> None:
+        """Give the slot to the task that has waited longest."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
+        self.in_use -= 1
 
 
 class _Slot(AbstractAsyncContextManager[None]):
@@ -54,15 +77,13 @@ class _Slot(AbstractAsyncContextManager[None]):
         self.release()
 
     async def acquire(self) -> None:
-        await self._limit._free.acquire()
-        self._limit.in_use += 1
+        await self._limit._acquire()
         self._is_held = True
 
     def release(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._limit.in_use -= 1
-            self._limit._free.release()
+            self._limit._release()
 
 
 _current: Final[ContextVar[_Slot | None]] = ContextVar("turn", default=None)

@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from allot.scheduler.framework.ordered_binding import OrderedBinding
 
 
-class CycleState:
+class CycleState(dict[str, Any]):
     """One value per plugin, for one scheduling attempt of one pod."""
 
     __slots__ = (
-        "_values",
         "binding",
         "ranks_all_nodes",
         "samples",
@@ -27,7 +26,6 @@ class CycleState:
     def __init__(
         self, time: DecisionTime = UNLIMITED, samples: PluginSamples | None = None
     ) -> None:
-        self._values: dict[str, Any] = {}
         self.samples = samples
         """Times the plugins, in cycles that are sampled."""
         self.time = time
@@ -40,21 +38,12 @@ class CycleState:
         self.binding: OrderedBinding | None = None
         """For the last pre_bind plugin of the pod: the binding, which it may send with its last write."""
 
-    def __setitem__(self, plugin: str, value: Any) -> None:
-        self._values[plugin] = value
-
-    def __getitem__(self, plugin: str) -> Any:
-        return self._values[plugin]
-
-    def get(self, plugin: str) -> Any:
-        return self._values.get(plugin)
-
     def clone(self) -> CycleState:
         """A copy for dry runs: values with a `clone` method are cloned, others are shared."""
         copy = CycleState(self.time)
-        for plugin, value in self._values.items():
+        for plugin, value in self.items():
             clone = getattr(value, "clone", None)
-            copy._values[plugin] = value if clone is None else clone()
+            copy[plugin] = value if clone is None else clone()
         copy.skipped_filters = set(self.skipped_filters)
         copy.skipped_scores = set(self.skipped_scores)
         copy.ranks_all_nodes = self.ranks_all_nodes

@@ -77,8 +77,9 @@ class Durations:
 
     def point(self, point: str, code: Code, started: float) -> float:
         """An extension point that began at `started` has ended; now comes back."""
-        observe = self._points.get((point, code))
-        if observe is None:
+        try:
+            observe = self._points[point, code]
+        except KeyError:
             observe = self._points[point, code] = self._observer_of_point(point, code)
         now = self.now()
         observe(now - started)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, IntFlag, auto
+from functools import reduce
+from operator import or_
 from typing import Any, Final, NamedTuple
 
 from allot.scheduler.state.nodes import NodeFacts
@@ -73,9 +75,6 @@ class ClusterEvent(NamedTuple):
         return self.resource == event.resource and bool(self.actions & event.actions)
 
 
-_NOTHING: Final = Action(0)
-
-
 class Hint(Enum):
     """Whether an event is worth another attempt."""
 
@@ -120,16 +119,18 @@ def node_update_actions(old: NodeFacts, new: NodeFacts) -> Action:
 
 def pod_update_actions(old: PodInfo, new: PodInfo) -> Action:
     """What changed between two versions of a pod. `UPDATE_OTHER` if nothing that has a name did."""
-    changed = _NOTHING
+    changed: list[Action] = []
     # Of a version with the same spec, everything but the status is the same object.
     if old.labels is not new.labels and old.labels != new.labels:
-        changed |= Action.UPDATE_POD_LABEL
+        changed.append(Action.UPDATE_POD_LABEL)
     if old.requests is not new.requests and old.requests.exceeds(new.requests):
-        changed |= Action.UPDATE_POD_SCALE_DOWN
+        changed.append(Action.UPDATE_POD_SCALE_DOWN)
     if old.scheduling_gates and not new.scheduling_gates:
-        changed |= Action.UPDATE_POD_GATES_ELIMINATED
+        changed.append(Action.UPDATE_POD_GATES_ELIMINATED)
     if old.tolerations is not new.tolerations and old.tolerations != new.tolerations:
-        changed |= Action.UPDATE_POD_TOLERATIONS
+        changed.append(Action.UPDATE_POD_TOLERATIONS)
     if old.claim_statuses != new.claim_statuses:
-        changed |= Action.UPDATE_POD_CLAIM_STATUSES
-    return Action.UPDATE_OTHER if changed is _NOTHING else changed
+        changed.append(Action.UPDATE_POD_CLAIM_STATUSES)
+    if not changed:
+        return Action.UPDATE_OTHER
+    return changed[0] if len(changed) == 1 else reduce(or_, changed)

@@ -44,8 +44,9 @@ class QuickHistogram(Collector):
 
     def observe(self, value: float, *labels: str) -> None:
         """Observe a value in the series with these labels."""
-        writer = self._writers.get(labels)
-        if writer is None:
+        try:
+            writer = self._writers[labels]
+        except KeyError:
             writer = self._writers[labels] = self.writer(*labels)
         writer(value)
 

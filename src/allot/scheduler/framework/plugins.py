@@ -38,6 +38,16 @@ class Plugin(ABC):
         return ()
 
 
+def has_own(plugin: Plugin, statement: str, method: str) -> bool:
+    """Whether a statement of a plugin class is about its own method: a subclass may override only the latter."""
+    for class_ in type(plugin).__mro__:
+        if statement in vars(class_):
+            return True
+        if method in vars(class_):
+            return False
+    return False
+
+
 class PreEnqueuePlugin(Plugin):
     """Keeps pods out of the active queue."""
 
@@ -78,6 +88,10 @@ class PreFilterPlugin(Plugin):
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         """SKIP means that this plugin's `filter` would accept every node for this pod."""
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        """Whether `pre_filter` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""
+        return True
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         """Update the cycle state as if `other` ran on `node`."""
@@ -177,6 +191,10 @@ class PreScorePlugin(Plugin):
     ) -> Status:
         """SKIP means that this plugin's `score` is not called for this pod."""
 
+    def may_rank(self, pod: PodInfo) -> bool:
+        """Whether `pre_score` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""
+        return True
+
 
 class ScorePlugin(Plugin):
     """Ranks the feasible nodes."""
@@ -186,6 +204,11 @@ class ScorePlugin(Plugin):
     """For plugins that do not score locally: the filter plugin on whose results scores depend besides.
 
     Scores are cached where the results of that filter are.
+    """
+    normalizes_by_value: ClassVar[bool] = False
+    """Whether a normalized score depends on nothing but the raw score and which other raw scores there are.
+
+    Then each raw score is normalized once, however many nodes have it, and `normalize` gets no nodes.
     """
 
     @abstractmethod

@@ -28,8 +28,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def pre_score(
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
-        wants_any = any(pod.requests.amount(name) for name in self._resources)
-        return SUCCESS if wants_any else SKIP
+        return SUCCESS if self.may_rank(pod) else SKIP
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return any(pod.requests.amount(name) for name in self._resources)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         fractions = []

@@ -105,6 +105,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     name = "InterPodAffinity"
     filters_locally = False
     scores_locally = False
+    normalizes_by_value = True
 
     def __init__(self, args: Mapping[str, Any] | None = None) -> None:
         args = args or {}

@@ -32,6 +32,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters by required terms, scores by preferred ones."""
 
     name = "NodeAffinity"
+    normalizes_by_value = True
 
     def __init__(self, args: Mapping[str, Any] | None = None) -> None:
         added = (args or {}).get("addedAffinity") or {}
@@ -45,12 +46,18 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         required = pod.required_nodes
         if required is None:
-            asks = pod.node_selector is not None or self._added_required is not None
-            return PRE_FILTER_SUCCESS if asks else PRE_FILTER_SKIP
+            return PRE_FILTER_SUCCESS if self.may_reject(pod) else PRE_FILTER_SKIP
         names = pinned_names(required)
         if names is None:
             return PRE_FILTER_SUCCESS
         return PreFilterResult(SUCCESS if names else CONFLICT, names)
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        return (
+            pod.required_nodes is not None
+            or pod.node_selector is not None
+            or self._added_required is not None
+        )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         added = self._added_required
@@ -61,7 +68,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     def pre_score(
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
-        return SUCCESS if pod.preferred_nodes or self._added_preferred else SKIP
+        return SUCCESS if self.may_rank(pod) else SKIP
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return bool(pod.preferred_nodes or self._added_preferred)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The sum of the weights of all preferred terms that the node matches."""

@@ -64,6 +64,9 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         state[self.name] = needed
         return PRE_FILTER_SUCCESS
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(needed_features(pod))
+
     def equivalence_key(self, state: CycleState, pod: PodInfo) -> Hashable:
         needed: frozenset[str] = state[self.name]
         return needed

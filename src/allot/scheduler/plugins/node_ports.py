@@ -36,6 +36,9 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         return PRE_FILTER_SUCCESS if pod.host_ports else PRE_FILTER_SKIP
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.host_ports)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return TAKEN if node.has_port_conflict(pod.host_ports) else SUCCESS
 

@@ -55,6 +55,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         state[self.name] = wanted
         return PRE_FILTER_SUCCESS
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.volume_claims)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         limits = self._volumes.limits_by_node.get(node.name)
         if not limits:

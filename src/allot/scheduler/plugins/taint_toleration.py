@@ -43,6 +43,7 @@ class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin
     """Filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule ones."""
 
     name = "TaintToleration"
+    normalizes_by_value = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         return PRE_FILTER_SUCCESS if cluster.nodes_with_blocking_taints else PRE_FILTER_SKIP

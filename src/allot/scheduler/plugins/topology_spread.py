@@ -121,6 +121,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             SYSTEM_DEFAULTS if self._by_system else tuple(spread_constraint(c, {}) for c in listed)
         )
         self._default_selector = default_selector
+        self._requires_by_default = any(c.is_required for c in self._defaults)
 
     def _constraints(self, pod: PodInfo, *, required: bool) -> tuple[SpreadConstraint, ...]:
         if pod.spread_constraints:
@@ -139,6 +140,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return PRE_FILTER_SKIP
         state[self.name] = count_domains(pod, constraints, cluster)
         return PRE_FILTER_SUCCESS
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.spread_constraints) or self._requires_by_default
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         _count_other(state[self.name], pod, other, node, 1)

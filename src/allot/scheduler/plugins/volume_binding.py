@@ -97,6 +97,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin)
         state[self.name] = VolumeBindingState(sorted_)
         return PRE_FILTER_SUCCESS
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.volume_claims)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         found: VolumeBindingState = state[self.name]
         plan = plan_for_node(found.volumes, node, self._volumes)
@@ -127,7 +130,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin)
                 del self._volumes.selected_nodes[claim.key]
 
     def needs_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
-        return bool(self._plan(state, node_name))
+        return state.get(self.name) is not None and bool(self._plan(state, node_name))
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         plan = self._plan(state, node_name)

@@ -82,6 +82,9 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def remove_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         state[self.name].count(other, -1)
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.volume_claims or pod.inline_disks)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if pod.inline_disks and _has_disk_conflict(pod, node):
             return DISK_CONFLICT

@@ -80,6 +80,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         state[self.name] = tuple(topologies)
         return PRE_FILTER_SUCCESS
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.volume_claims)
+
     def _volume_of(self, claim: VolumeClaimInfo) -> VolumeInfo | Status | None:
         """The claim's volume; None if it is not bound because of WaitForFirstConsumer."""
         if claim.volume_name:

@@ -39,7 +39,9 @@ class DeviceState:
         self._touch_node = touch
         self._changes = 0
         self._last_change: dict[str, int] = {}
-        """The number of the last change by node; under "" that of all nodes."""
+        """The number of the last change of a node."""
+        self._last_change_of_all = 0
+        """That of the last change of all nodes."""
 
     # --- what the informers say ---
 
@@ -152,11 +154,13 @@ class DeviceState:
 
     def last_change(self, node: str) -> int:
         """A number that changes whenever the devices for a node, or which of them are free, change."""
-        last = self._last_change
-        return max(last.get(node, 0), last.get("", 0))
+        return max(self._last_change.get(node, 0), self._last_change_of_all)
 
     def _touch(self, node: str) -> None:
         """Devices changed for one node, or (without a name) for all nodes."""
         self._changes += 1
-        self._last_change[node] = self._changes
+        if node:
+            self._last_change[node] = self._changes
+        else:
+            self._last_change_of_all = self._changes
         self._touch_node(node)

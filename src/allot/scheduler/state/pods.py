@@ -77,6 +77,42 @@ def _equivalence_class_of(parts: tuple[Any, ...]) -> PodEquivalenceClass:
     return equivalence_class
 
 
+class PodShape:
+    """What the scheduler reads of a pod but its name, its node and most of its status.
+
+    Versions of a pod share one object until their spec or labels change, and so do successive pods of a namespace
+    that are equal in this. It is compared by identity: other objects may be equal.
+    """
+
+    __slots__ = ("_labels", "_read_of_status", "_spec")
+
+    def __init__(
+        self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
+    ) -> None:
+        self._spec = _without_node(spec)
+        self._labels = labels
+        self._read_of_status = _read_of_status(status)
+
+    def is_of(
+        self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
+    ) -> bool:
+        """Whether a pod of the same namespace has this shape."""
+        return (
+            _without_node(spec) == self._spec
+            and labels == self._labels
+            and self._read_of_status is not None
+            and _read_of_status(status) == self._read_of_status
+        )
+
+
+def _without_node(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "nodeName" not in spec:
+        return spec
+    left = {**spec}
+    del left["nodeName"]
+    return left
+
+
 class PodInfo(msgspec.Struct, frozen=True, eq=False):
     """A pod as the scheduler reads it. Compared by identity; `uid` identifies the pod."""
 
@@ -118,8 +154,9 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
     volume_claims: tuple[VolumeClaimRef, ...]
     inline_disks: tuple[InlineDisk, ...]
 
-    equivalence_class: PodEquivalenceClass
-    """Equal for two pods if and only if they are equal for all node-local plugins."""
+    unbound_class: PodEquivalenceClass
+    """The equivalence class without a node."""
+    shape: PodShape
 
     @property
     def namespace(self) -> str:
@@ -128,6 +165,13 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         return self.key.name
+
+    @property
+    def equivalence_class(self) -> PodEquivalenceClass:
+        """Equal for two pods if and only if they are equal for all node-local plugins."""
+        if not self.node_name:
+            return self.unbound_class
+        return _equivalence_class_of((self.node_name, *self.unbound_class.parts[1:]))
 
     @property
     def has_affinity(self) -> bool:
@@ -144,39 +188,34 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
         """This pod as if it were bound. `pod` stays the object of the API server."""
         return msgspec.structs.replace(self, node_name=node_name)
 
-    def _as_now(self, pod: Pod) -> PodInfo:
-        """This pod with the object of a newer version that is equal for plugins."""
-        data = pod.data
-        meta: Mapping[str, Any] = data.get("metadata") or {}
-        status: Mapping[str, Any] = data.get("status") or {}
-        node_name = (data.get("spec") or {}).get("nodeName") or ""
-        equivalence_class = self.equivalence_class
-        if node_name != equivalence_class.parts[0]:
-            equivalence_class = _equivalence_class_of((node_name, *equivalence_class.parts[1:]))
+    def _as_now(
+        self,
+        pod: Pod,
+        key: ObjectKey,
+        meta: Mapping[str, Any],
+        node: str,
+        status: Mapping[str, Any],
+    ) -> PodInfo:
+        """A newer version, or another pod, of the same shape."""
         return msgspec.structs.replace(
             self,
             pod=pod,
-            node_name=node_name,
+            key=key,
+            uid=meta.get("uid") or "",
+            node_name=node,
             nominated_node_name=status.get("nominatedNodeName") or "",
             is_terminating=meta.get("deletionTimestamp") is not None,
             is_finished=status.get("phase") in ("Succeeded", "Failed"),
             start_time=status.get("startTime") or "",
             claim_statuses=_claim_statuses(status),
-            equivalence_class=equivalence_class,
         )
 
-    def _for_other_pod(self, pod: Pod) -> PodInfo:
-        """The same for another pod of the namespace with an equal spec."""
-        uid = pod.data["metadata"].get("uid") or ""
-        return msgspec.structs.replace(self._as_now(pod), key=pod.key, uid=uid)
-
-    def _stands_for(self, pod: Pod) -> bool:
-        """Whether another pod is equal for plugins, but for its name: those of a controller mostly are."""
-        return (
-            _has_same_spec(self.pod, pod)
-            and self.key.namespace == pod.key.namespace
-            and not any(claim.is_ephemeral for claim in self.volume_claims)
-        )
+    def _shares_shape(self, key: ObjectKey) -> bool:
+        """Whether another pod of the same spec has the same shape: those of a controller mostly have."""
+        if self.key.namespace != key.namespace:
+            return False
+        # The names of ephemeral volumes' claims begin with the pod's.
+        return not self.volume_claims or not any(one.is_ephemeral for one in self.volume_claims)
 
     @classmethod
     def of(cls, pod: Pod, before: PodInfo | None = None, similar: PodInfo | None = None) -> PodInfo:
@@ -184,31 +223,33 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
 
         Without one, they are taken over from `similar`, any other pod, if both have the same spec.
         """
-        if before is not None and _has_same_spec(before.pod, pod):
-            return before._as_now(pod)
-        if before is None and similar is not None and similar._stands_for(pod):
-            return similar._for_other_pod(pod)
         data = pod.data
         meta: Mapping[str, Any] = data.get("metadata") or {}
         spec: Mapping[str, Any] = data.get("spec") or {}
         status: Mapping[str, Any] = data.get("status") or {}
-        key = pod.key
         labels: Mapping[str, str] = meta.get("labels") or {}
+        key = pod.key if before is None else before.key
+        known = similar if before is None else before
+        if (
+            known is not None
+            and known.shape.is_of(spec, labels, status)
+            and (known is before or known._shares_shape(key))
+        ):
+            return known._as_now(pod, key, meta, spec.get("nodeName") or "", status)
         affinity: Mapping[str, Any] = spec.get("affinity") or {}
         node_affinity: Mapping[str, Any] = affinity.get("nodeAffinity") or {}
         near: Mapping[str, Any] = affinity.get("podAffinity") or {}
         apart: Mapping[str, Any] = affinity.get("podAntiAffinity") or {}
         requests, nonzero_milli_cpu, nonzero_memory = read_pod_requests(spec, status)
-        node_name = spec.get("nodeName") or ""
         host_ports = tuple(_host_ports(spec))
         tolerations = read_tolerations(spec.get("tolerations") or ())
         wanted_labels = spec.get("nodeSelector")
         selector = labels_selector(wanted_labels) if wanted_labels else None
         required = node_selection(node_affinity.get(_REQUIRED))
         preferred = read_preferred_nodes(node_affinity.get(_PREFERRED))
-        equivalence_class = _equivalence_class_of(
+        unbound_class = _equivalence_class_of(
             (
-                node_name, requests, nonzero_milli_cpu, nonzero_memory, host_ports,
+                "", requests, nonzero_milli_cpu, nonzero_memory, host_ports,
                 tolerations, selector, required, preferred,
             )
         )  # fmt: skip
@@ -220,7 +261,7 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             priority=spec.get("priority") or 0,
             preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
             scheduler_name=spec.get("schedulerName") or "default-scheduler",
-            node_name=node_name,
+            node_name=spec.get("nodeName") or "",
             nominated_node_name=status.get("nominatedNodeName") or "",
             is_terminating=meta.get("deletionTimestamp") is not None,
             is_finished=status.get("phase") in ("Succeeded", "Failed"),
@@ -250,7 +291,8 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
             claim_statuses=_claim_statuses(status),
             volume_claims=tuple(_volume_claims(spec, key.name)),
             inline_disks=read_inline_disks(spec.get("volumes") or ()),
-            equivalence_class=equivalence_class,
+            unbound_class=unbound_class,
+            shape=PodShape(spec, labels, status),
         )
 
 
@@ -258,32 +300,12 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-_READ_OF_STATUS: Final = ("initContainerStatuses", "containerStatuses")
-"""The parts of the status that requests depend on: allocated resources and resize."""
-
-
-def _has_same_spec(old: Pod, new: Pod) -> bool:
-    """Whether two versions of a pod differ only in the node and most of the status."""
-    before: Mapping[str, Any] = old.data.get("spec") or {}
-    after: Mapping[str, Any] = new.data.get("spec") or {}
-    if "nodeName" in after and "nodeName" not in before:
-        after = {**after}
-        del after["nodeName"]
-    if after != before or old.data["metadata"].get("labels") != new.data["metadata"].get("labels"):
-        return False
-    was: Mapping[str, Any] = old.data.get("status") or {}
-    is_: Mapping[str, Any] = new.data.get("status") or {}
-    for name in _READ_OF_STATUS:
-        if was.get(name) != is_.get(name):
-            return False
-    return not (_resizes(was) or _resizes(is_))
-
-
-def _resizes(status: Mapping[str, Any]) -> bool:
+def _read_of_status(status: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """The parts of the status that requests depend on: allocated resources. None during a resize."""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodResizePending":
-            return True
-    return False
+            return None
+    return status.get("initContainerStatuses"), status.get("containerStatuses")
 
 
 def _claim_statuses(status: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -187,7 +187,6 @@ class Stage:
 
     def add(self, name: str, **spins: str) -> None:
         self.queue.add(a_pod_info(name, labels=spins), 0.0)
-        self.scheduler.wake()
 
     def place_of(self, name: str) -> SubQueue | None:
         return next((each.sub_queue for each in self.queue.pods() if each.pod.name == name), None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, NodeResult
-from allot.scheduler.framework.status import SUCCESS, unresolvable
+from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
 from allot.scheduler.state.nodes import NodeInfo
 from tests.unit.scheduler.core.test_scheduling_cycle import nodes
 
@@ -34,7 +34,9 @@ def test_a_search_evaluates_what_changed_and_finds_what_a_fresh_one_finds() -> N
         expected = [index for index in order if fits[cache.nodes[index].name]][:wanted]
         evaluated.clear()
 
-        assert cache.find(start, wanted, evaluate) == expected
+        found = cache.find(start, wanted, evaluate)
+        assert not isinstance(found, Status)
+        assert list(found) == expected
         assert set(evaluated) <= changed
         changed -= set(evaluated)
         if expected:
@@ -42,5 +44,23 @@ def test_a_search_evaluates_what_changed_and_finds_what_a_fresh_one_finds() -> N
             unscored = cache.unscored(some)
             assert unscored == [index for index in some if index in cache._unscored]
             for index in unscored:
-                cache.put_scores(index, 1, ())
+                cache.put_scores(index, index, (-index, 2 * index))
             assert not cache.unscored(some)
+            assert cache.fixed_scores(some) == some
+            assert cache.raw_scores(some, 0) == [-index for index in some]
+            assert cache.raw_scores(some, 1) == [2 * index for index in some]
+
+
+def test_scores_stay_with_their_nodes_when_others_go() -> None:
+    cluster, cache = nodes(3), EquivalenceClassCache()
+    cache.sync(cluster)
+    cache.find(0, 3, lambda node: NodeResult(node.generation, SUCCESS))
+    for index in range(3):
+        cache.put_scores(index, index, (10 * index,))
+
+    cluster.remove_node("n1")
+    cache.sync(cluster)
+
+    assert cache.fixed_scores(range(2)) == [0, 2]
+    assert cache.raw_scores(range(2), 0) == [0, 20]
+    assert not cache.unscored(range(2))

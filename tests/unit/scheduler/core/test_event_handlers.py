@@ -59,11 +59,11 @@ class Watched:
             {"default-scheduler": [SchedulingGates(), plugin]},
             {one.name: one.events_to_register() for one in plugins},
         )
+        self.queue.on_due = self._woken
         self.handlers = EventHandlers(
             self.queue,
             self.handle,
             lambda name: name == "default-scheduler",
-            self._woken,
         )
 
     def _woken(self) -> None:
@@ -213,6 +213,14 @@ def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
     followed.pod()
 
     assert followed.sub_queue() is SubQueue.ACTIVE
+
+
+def test_a_pod_that_cannot_be_tried_yet_wakes_nobody() -> None:
+    followed = Watched()
+    followed.pod(resourceClaims=[{"name": "c", "resourceClaimName": "claim"}])
+
+    assert followed.sub_queue() is SubQueue.GATED
+    assert followed.wakes == 0
 
 
 # --- what wakes pods ---

@@ -667,7 +667,6 @@ def test_the_scheduling_loop_sleeps_until_a_pod_is_added() -> None:
         running = asyncio.create_task(stage.scheduler.run())
         await settle()
         stage.queue.add(a_pod_info(), 0.0)
-        stage.scheduler.wake()
         await settle()
 
         assert stage.sub_queue() is None

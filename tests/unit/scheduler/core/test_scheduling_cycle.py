@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import FrameType
@@ -115,6 +116,31 @@ class LikesScaled(Likes):
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
     ) -> None:
         scale_to_max(scores)
+
+
+class LikesByValue(LikesScaled):
+    """The same, normalized once for each raw score."""
+
+    name: ClassVar[str] = "LikesByValue"
+    normalizes_by_value: ClassVar[bool] = True
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        assert not nodes
+        assert len(scores) == len(set(scores))
+        scale_to_max(scores)
+
+
+class LikesTheThird(LikesByValue):
+    """Overrides `normalize` alone: what is said of the other does not count for it."""
+
+    name: ClassVar[str] = "LikesTheThird"
+
+    def normalize(
+        self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> None:
+        scores[:] = [100 if node.name == "n2" else 0 for node in nodes]
 
 
 class LikesElsewhere(LikesScaled):
@@ -362,7 +388,7 @@ def test_a_nominated_node_that_is_gone_is_forgotten() -> None:
 # --- score ---
 
 
-@pytest.mark.parametrize("plugin", [Likes, LikesScaled, LikesElsewhere])
+@pytest.mark.parametrize("plugin", [Likes, LikesScaled, LikesByValue, LikesElsewhere])
 def test_the_node_with_the_highest_score_wins(plugin: type[Likes]) -> None:
     assert chosen(a_cycle(nodes(3), plugin({"n0": 1, "n1": 3, "n2": 2}))) == "n1"
 
@@ -381,6 +407,25 @@ def test_weights_count() -> None:
 
     assert chosen(cycle(Likes=3, LikesScaled=1)) == "n0"
     assert chosen(cycle(Likes=1, LikesScaled=3)) == "n1"
+
+
+def test_scores_that_are_normalized_by_value_are_those_of_all_nodes() -> None:
+    generator = random.Random(3)  # noqa: S311 - the same scores each time
+    for _ in range(50):
+        names = [f"n{number}" for number in range(generator.choice([2, 5, 40]))]
+        likes, fixed = (
+            {name: generator.randrange(top) for name in names}
+            for top in (generator.choice([1, 4, 90]), 100)
+        )
+
+        def choice(plugin: Likes, fixed: Mapping[str, int] = fixed, total: int = len(names)) -> str:
+            return chosen(a_cycle(nodes(total), Likes(fixed), plugin))
+
+        assert choice(LikesByValue(likes)) == choice(LikesScaled(likes))
+
+
+def test_a_subclass_that_normalizes_in_its_own_way_gets_all_nodes() -> None:
+    assert chosen(a_cycle(nodes(3), LikesTheThird({"n0": 1}))) == "n2"
 
 
 @pytest.mark.parametrize("plugin", [SkipsLikes, SkipsLikesScaled, SkipsLikesElsewhere])

@@ -135,3 +135,36 @@ def test_waiting_for_a_free_turn_takes_none() -> None:
         assert not line.turns.is_exhausted
 
     asyncio.run(story())
+
+
+def test_a_task_cancelled_when_it_gets_a_turn_leaves_it_to_the_next() -> None:
+    async def story() -> None:
+        line = Line(1)
+        async with line.turns.slot():
+            line.come("a", "b")
+            await settle()
+        line.tasks["a"].cancel()
+        await settle()
+
+        assert line.tasks["a"].cancelled()
+        assert line.at_work == {"b"}
+        await line.end()
+        assert line.turns.in_use == 0
+
+    asyncio.run(story())
+
+
+def test_a_task_cancelled_while_it_waits_is_passed_over() -> None:
+    async def story() -> None:
+        line = Line(1)
+        line.come("a", "b", "c")
+        await settle()
+        line.tasks["b"].cancel()
+        line.doors["a"].set()
+        await settle()
+
+        assert line.at_work == {"c"}
+        await line.end()
+        assert line.turns.in_use == 0
+
+    asyncio.run(story())

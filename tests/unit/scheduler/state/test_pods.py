@@ -127,6 +127,12 @@ WANTING = a_pod_info(
 )
 
 
+def assert_equal(one: PodInfo, other: PodInfo) -> None:
+    for field in PodInfo.__struct_fields__:
+        if field != "shape":
+            assert getattr(one, field) == getattr(other, field), field
+
+
 @pytest.mark.parametrize(
     ("change", "parsed_again"),
     [
@@ -177,9 +183,22 @@ def test_a_later_version_is_what_it_would_be_alone(
 
     later = PodInfo.of(alone.pod, WANTING)
 
-    for slot in PodInfo.__struct_fields__:
-        assert getattr(later, slot) == getattr(alone, slot), slot
+    assert_equal(later, alone)
     assert (later.tolerations is not WANTING.tolerations) is parsed_again
+    assert (later.shape is not WANTING.shape) is parsed_again
+
+
+def test_a_version_after_a_resize_is_parsed_again() -> None:
+    resizing = a_pod_info(
+        requests={"cpu": "1"},
+        status={"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]},
+    )
+    alone = a_pod_info(requests={"cpu": "1"})
+
+    later = PodInfo.of(alone.pod, resizing)
+
+    assert_equal(later, alone)
+    assert later.shape is not resizing.shape
 
 
 # --- pods that are similar ---
@@ -196,7 +215,7 @@ SCRATCH = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]
         pytest.param({}, {"node": "n"}, False, id="bound"),
         pytest.param({}, {"labels": {"app": "b"}}, True, id="other-labels"),
         pytest.param({}, {"requests": {"cpu": "2"}}, True, id="other-requests"),
-        pytest.param({"node": "n"}, {"node": "m"}, True, id="both-bound"),
+        pytest.param({"node": "n"}, {"node": "m"}, False, id="both-bound"),
         pytest.param({"affinity": NEAR_OTHERS}, {}, False, id="of-one-namespace"),
         pytest.param({"affinity": NEAR_OTHERS}, {"namespace": "b"}, True, id="of-two-namespaces"),
         pytest.param({"volumes": SCRATCH}, {}, True, id="with-volumes-of-their-own"),
@@ -211,6 +230,6 @@ def test_a_pod_like_another_is_what_it_would_be_alone(
 
     similar = PodInfo.of(alone.pod, None, other)
 
-    for slot in PodInfo.__struct_fields__:
-        assert getattr(similar, slot) == getattr(alone, slot), slot
+    assert_equal(similar, alone)
     assert (similar.tolerations is not other.tolerations) is parsed_again
+    assert (similar.shape is not other.shape) is parsed_again

@@ -7,7 +7,6 @@ Timeouts are cached too, and retried with backoff.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from operator import is_
 from typing import Final, NamedTuple
 
 from allot.allocation import TargetNode
@@ -55,8 +54,9 @@ class ClassAllocation(NamedTuple):
         pool_by_pool = dict(zip(self.pools, pools, strict=True))
         only_there = NodeSelectorRequirement(METADATA_NAME, "In", (node,))
         selector = NodeSelector((NodeSelectorTerm(match_fields=(only_there,)),))
-        results = (_in_pools(result, pool_by_pool, selector) for result in self.allocation.results)
-        return self.allocation._replace(results=tuple(results))
+        known = self.allocation
+        moved = tuple([_in_pools(result, pool_by_pool, selector) for result in known.results])
+        return NodeAllocation(known.status, moved, known.score, known.skipped, known.is_ready)
 
 
 def _in_pools(
@@ -65,8 +65,10 @@ def _in_pools(
     if result.node_selector is None:  # without devices
         return result
     moved = tuple(
-        replace(device, pool=pool_by_pool[PoolId(device.driver, device.pool)].pool)
-        for device in result.devices.results
+        [
+            replace(device, pool=pool_by_pool[PoolId(device.driver, device.pool)].pool)
+            for device in result.devices.results
+        ]
     )
     devices = replace(result.devices, results=moved)
     return replace(result, devices=devices, node_selector=selector)
@@ -120,9 +122,14 @@ class NodeAllocations:
         self._timeouts_in_a_row = self._timeouts_in_a_row + 1 if nodes else 0
         self._retry_at = now + TIMEOUT_BACKOFF.seconds(self._timeouts_in_a_row)
 
+    @property
+    def has_timeouts(self) -> bool:
+        """Whether nodes timed out in the last search."""
+        return self._timeouts_in_a_row > 0
+
     def retry_timeouts(self, now: float) -> None:
         """Forget the nodes that timed out, if their backoff is over."""
-        if self._timeouts_in_a_row and now >= self._retry_at and self.forget_timeouts():
+        if self.has_timeouts and now >= self._retry_at and self.forget_timeouts():
             self._retry_at = now + TIMEOUT_BACKOFF.seconds(self._timeouts_in_a_row)
 
     def forget_timeouts(self) -> int:
@@ -183,18 +190,23 @@ class AllocationCache:
 
 def with_own_shares(allocation: NodeAllocation, new_share_id: Callable[[], str]) -> NodeAllocation:
     """The allocation for another set of equal claims: with share ids of its own."""
-    results = tuple([_with_own_shares(result, new_share_id) for result in allocation.results])
-    if all(map(is_, results, allocation.results)):
+    if not _has_shares(allocation):
         return allocation
+    results = tuple([_with_own_shares(result, new_share_id) for result in allocation.results])
     return allocation._replace(results=results)
 
 
+def _has_shares(allocation: NodeAllocation) -> bool:
+    for result in allocation.results:
+        for device in result.devices.results:
+            if device.share_id:
+                return True
+    return False
+
+
 def _with_own_shares(result: AllocationResult, new_share_id: Callable[[], str]) -> AllocationResult:
-    devices = result.devices.results
-    if not any(device.share_id for device in devices):
-        return result
     shared = tuple(
         replace(device, share_id=new_share_id()) if device.share_id else device
-        for device in devices
+        for device in result.devices.results
     )
     return replace(result, devices=replace(result.devices, results=shared))

@@ -220,6 +220,8 @@ class BindingGate:
         A claim that is being deleted would otherwise never go, and the pod never get another.
         """
         claims = [self._tracker.get(key) for key in claim_keys(pod)]
+        if not claims:
+            return
         if (
             any(map(_is_lost, claims))
             and any(claim is not None and is_reserved_for(claim, pod) for claim in claims)

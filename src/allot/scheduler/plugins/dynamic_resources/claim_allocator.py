@@ -185,13 +185,14 @@ class ClaimAllocator(ClaimQueueing):
         avoided: frozenset[DeviceId],
     ) -> tuple[tuple[Hashable, ...], NodeAllocations]:
         """The equivalence key of these claims, and the cached results for it."""
-        key: tuple[Hashable, ...] = tuple(_encoder.encode(claim.spec) for claim in claims)
+        key: tuple[Hashable, ...] = tuple([_encoder.encode(claim.spec) for claim in claims])
         if extension is not None:
             key = (*key, extension.wanted.key)
         if avoided:
             key = (*key, avoided)
         known = self._answers.for_claims(key)
-        known.retry_timeouts(self._monotonic())
+        if known.has_timeouts:
+            known.retry_timeouts(self._monotonic())
         return key, known
 
     def problem_for(

@@ -17,7 +17,15 @@ from allot.scheduler.framework.plugins import (
     PreScorePlugin,
     ScorePlugin,
 )
-from allot.scheduler.framework.status import SKIP, SUCCESS, Status, failed, pending, unresolvable
+from allot.scheduler.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Status,
+    failed,
+    pending,
+    unresolvable,
+)
 from allot.scheduler.plugins.dynamic_resources.claim_allocator import NAME
 from allot.scheduler.plugins.dynamic_resources.claim_queries import ClaimQueries
 from allot.scheduler.plugins.dynamic_resources.claim_result_exchange import ClaimResultExchange
@@ -40,6 +48,7 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
 
     filters_locally: ClassVar[bool] = False
     scores_locally: ClassVar[bool] = False
+    normalizes_by_value: ClassVar[bool] = True
 
     # --- filter ---
 
@@ -101,7 +110,7 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
                 unavailable.add(index)
         if to_allocate:
             answer = self._allocation_on(devices, to_allocate, target, state.time)
-            if not answer.status.is_success:
+            if answer.status.code is not Code.SUCCESS:
                 return answer.status
         devices.unavailable |= unavailable
         return unresolvable(NOT_AVAILABLE) if unavailable else SUCCESS
@@ -128,8 +137,9 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
     @property
     def _ranks_readiness(self) -> bool:
         """Whether nodes are ranked by whether their devices have binding conditions."""
-        is_on = READY_DEVICES_FIRST in self._gates and self._args.prefers_ready_devices
-        return is_on and self._devices.has_binding_conditions
+        if not self._devices.has_binding_conditions:
+            return False
+        return READY_DEVICES_FIRST in self._gates and self._args.prefers_ready_devices
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The score of the alternatives and, in the lowest bit, whether no device has binding conditions."""

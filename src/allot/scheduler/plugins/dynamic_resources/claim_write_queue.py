@@ -11,8 +11,8 @@ conflicts come from other clients; then the claim is read again, and the changes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
@@ -191,20 +191,14 @@ class ClaimWriteQueue:
         self, wanted: ResourceClaim, brings_finalizer: bool, binding: OrderedBinding | None
     ) -> ResourceClaim:
         """In one request, which the binding follows if the server can."""
-
-        async def write(client: Client) -> ResourceClaim:
-            if brings_finalizer:
-                return await client.update_with_status(RESOURCE_CLAIMS, wanted)
-            return await client.update_status(RESOURCE_CLAIMS, wanted)
-
         in_order = binding.follow() if binding is not None else None
         if in_order is not None:
             try:
-                return await write(in_order)
+                return await _update(in_order, wanted, brings_finalizer)
             except ClientError as error:
                 if not is_worth_repeating(error, may_repeat=True):
                     raise
-        return await write(self._client)
+        return await _update(self._client, wanted, brings_finalizer)
 
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
@@ -213,9 +207,17 @@ class ClaimWriteQueue:
         candidates += [claim for claim in (self._known(key), queue.latest) if claim is not None]
         newest = candidates[0]
         for claim in candidates[1:]:
-            if version_of(claim) >= version_of(newest):
+            if claim is not newest and version_of(claim) >= version_of(newest):
                 newest = claim
         return newest
+
+
+def _update(
+    client: Client, wanted: ResourceClaim, brings_finalizer: bool
+) -> Coroutine[Any, Any, ResourceClaim]:
+    if brings_finalizer:
+        return client.update_with_status(RESOURCE_CLAIMS, wanted)
+    return client.update_status(RESOURCE_CLAIMS, wanted)
 
 
 def _applied(current: ResourceClaim, batch: list[_PendingChange]) -> ResourceClaim:

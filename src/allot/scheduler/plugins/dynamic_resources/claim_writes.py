@@ -68,16 +68,15 @@ def check_still_ours(
     current: ResourceClaim, decided_on: ResourceClaim, allocation: AllocationResult | None
 ) -> None:
     """`ClaimChangedError` if what we decided for a claim no longer goes with what it is now."""
-    name = str(current.key)
     replaced = current.metadata.uid != decided_on.metadata.uid
     if replaced or current.metadata.deletion_timestamp is not None:
-        raise ClaimChangedError(f"claim {name} got deleted in the meantime")
+        raise ClaimChangedError(f"claim {current.key} got deleted in the meantime")
     now = current.status.allocation
     if allocation is None and now is None:
-        raise ClaimChangedError(f"claim {name} got deallocated elsewhere in the meantime")
+        raise ClaimChangedError(f"claim {current.key} got deallocated elsewhere in the meantime")
     expected = decided_on.status.allocation if allocation is None else None
     if now is not None and (expected is None or not is_same(now, expected)):
-        raise ClaimChangedError(f"claim {name} got allocated elsewhere in the meantime")
+        raise ClaimChangedError(f"claim {current.key} got allocated elsewhere in the meantime")
 
 
 def is_same(allocation: AllocationResult, other: AllocationResult) -> bool:

@@ -133,19 +133,18 @@ def unknown_class_names(
 
 def problem_with(claim: ResourceClaim, classes: Container[str], gates: FeatureGates) -> str:
     """What is wrong with a claim whatever the node; empty if nothing is."""
-    where = f"resource claim {claim.key}, request "
     for request in claim.spec.devices.requests:
         if request.first_available:
             if PRIORITIZED_LIST not in gates:
                 return (
-                    f"{where}{request.name}: has subrequests, but the DRAPrioritizedList "
-                    "feature is disabled"
+                    f"resource claim {claim.key}, request {request.name}: has subrequests, but the"
+                    " DRAPrioritizedList feature is disabled"
                 )
             problem = _problem_with_alternatives(request, classes, gates)
         elif request.exactly is not None:
             problem = _problem_with_class(request.name, request.exactly.device_class_name, classes)
         else:
-            return f"{where}{request.name}: unknown request type"
+            return f"resource claim {claim.key}, request {request.name}: unknown request type"
         if problem:
             return problem
     return ""

@@ -144,7 +144,7 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         status = super().pre_enqueue(pod)
-        if not status.is_success and self._gate is not None:
+        if status is not SUCCESS and self._gate is not None:
             self._gate.release_if_claim_missing(pod)
         return status
 
@@ -153,10 +153,12 @@ class DynamicResources(
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         answer = super().pre_filter(state, pod, cluster)
         devices: PodDevices | None = state.get(NAME)
-        if devices is not None and devices.has_alternatives:
+        if devices is None:
+            return answer
+        if devices.has_alternatives:
             classes = self._devices.classes
             self._skipped.report_missing_classes(pod, devices.to_allocate, classes)
-        for claim in devices.to_allocate if devices is not None else ():
+        for claim in devices.to_allocate:
             names = ignored_attributes(claim, self._gates)
             if names:
                 note = (
@@ -223,10 +225,11 @@ class DynamicResources(
             return SUCCESS
         node = self._nodes(node_name)
         extension = devices.extension
-        variant = extension.variant_on(node) if extension is not None and node is not None else None
-        wanted = list(devices.to_allocate)
-        if isinstance(variant, Variant):
-            wanted.append(variant.claim)
+        wanted, variant = list(devices.to_allocate), None
+        if extension is not None and node is not None:
+            variant = extension.variant_on(node)
+            if isinstance(variant, Variant):
+                wanted.append(variant.claim)
         if not wanted:
             return SUCCESS
         if node is None:
@@ -236,9 +239,8 @@ class DynamicResources(
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
         self._skipped.report_unusable_pools(pod, node_name, answer.skipped)
-        for note in claimed_on_two_nodes(
-            answer.results, target, self._tracker, self._devices.inventory
-        ):
+        inventory = self._devices.inventory
+        for note in claimed_on_two_nodes(answer.results, target, self._tracker, inventory):
             log.warning("pod %s: %s", pod.key, note)
             self._warn(pod, ON_TWO_NODES, note)
         if self._extended is not None and extension is not None and isinstance(variant, Variant):

@@ -53,7 +53,10 @@ def claims_of(pod: PodInfo, find: FindClaim) -> list[ResourceClaim] | Unusable:
 def claim_keys(pod: PodInfo) -> list[ObjectKey]:
     """The keys of the claims that the pod names, usable or not."""
     keys: dict[ObjectKey, None] = {}
+    statuses, _ = pod.claim_statuses
     for entry in pod.claims:
+        if entry.resource_claim_name is None and not statuses:
+            continue  # not created yet
         name = claim_name(pod, entry)
         if isinstance(name, str):
             keys[ObjectKey(pod.key.namespace, name)] = None

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pytest
+
+from allot.scheduler.core import concerned_plugins
+from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
+from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.plugins import (
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+)
+from allot.scheduler.framework.profiles import Profile
+from allot.scheduler.framework.status import SKIP, Code, Status
+from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from allot.scheduler.plugins.node_affinity import NodeAffinity
+from allot.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
+from allot.scheduler.plugins.node_ports import NodePorts
+from allot.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from allot.scheduler.plugins.volume_binding import VolumeBinding
+from allot.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from allot.scheduler.plugins.volume_zone import VolumeZone
+from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.nodes import NodeInfo
+from allot.scheduler.state.pods import PodInfo
+from allot.scheduler.state.volumes import VolumeState
+from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
+
+
+class OfBlue(PreFilterPlugin, PreScorePlugin):
+    """Is about pods with a label."""
+
+    name: ClassVar[str] = "OfBlue"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PreFilterResult(SKIP)
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        self.asked += 1
+        return pod.labels.get("color") == "blue"
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        return SKIP
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return pod.labels.get("color") == "blue"
+
+
+class OfAll(OfBlue):
+    """Overrides what the other says of itself."""
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
+        return PreFilterResult(SKIP)
+
+
+def concerned(plugin: OfBlue) -> ConcernedPlugins:
+    return ConcernedPlugins(Profile("default-scheduler", (plugin,)))
+
+
+def second(plugins: ConcernedPlugins, pod: PodInfo) -> Concerned:
+    """What concerns the second pod of a shape."""
+    assert plugins.about(pod) is plugins.all
+    return plugins.about(PodInfo.of(a_pod_info("second", labels=dict(pod.labels)).pod, None, pod))
+
+
+def test_plugins_that_a_shape_does_not_concern_are_left_out() -> None:
+    plugins = concerned(OfBlue())
+
+    red = second(plugins, a_pod_info(labels={"color": "red"}))
+    blue = second(plugins, a_pod_info(labels={"color": "blue"}))
+
+    assert (red.pre_filter, red.pre_score) == ((), ())
+    assert red.skipped_filters == red.skipped_scores == {"OfBlue"}
+    assert len(blue.pre_filter) == len(blue.pre_score) == 1
+    assert blue.skipped_filters == blue.skipped_scores == frozenset()
+
+
+def test_a_plugin_is_asked_once_about_pods_of_one_shape() -> None:
+    plugin = OfBlue()
+    plugins = concerned(plugin)
+    first = a_pod_info("a")
+
+    found = second(plugins, first)
+
+    assert plugins.about(first) is found
+    assert plugin.asked == 1
+
+
+def test_a_plugin_is_not_asked_about_a_shape_of_one_pod() -> None:
+    plugin = OfBlue()
+    plugins = concerned(plugin)
+
+    for name in "abc":
+        plugins.about(a_pod_info(name))
+
+    assert plugin.asked == 0
+
+
+def test_a_subclass_answers_for_what_it_overrides() -> None:
+    asked = second(concerned(OfAll()), a_pod_info())
+
+    assert len(asked.pre_filter) == 1
+    assert asked.pre_score == ()
+
+
+def test_only_so_many_shapes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concerned_plugins, "MAX_SHAPES", 2)
+    plugins = concerned(OfBlue())
+
+    for name in "abc":
+        plugins.about(a_pod_info(name))
+
+    assert len(plugins._by_shape) == 1
+
+
+PINNED: dict[str, Any] = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}
+}
+PREFERS = {"preference": {"matchExpressions": [{"key": "k", "operator": "Exists"}]}, "weight": 1}
+DISK = {"name": "d", "gcePersistentDisk": {"pdName": "disk"}}
+ON_HOST = {"hostNetwork": True, "hostUsers": False}
+PORT = {"name": "m", "ports": [{"hostPort": 80}]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"requests": {"cpu": "1"}}, id="resources"),
+        pytest.param({"nodeSelector": {"a": "b"}}, id="selector"),
+        pytest.param({"affinity": {"nodeAffinity": PINNED}}, id="affinity"),
+        pytest.param(
+            {
+                "affinity": {
+                    "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [PREFERS]}
+                }
+            },
+            id="preference",
+        ),
+        pytest.param({"volumes": [DISK]}, id="disk"),
+        pytest.param({"containers": [PORT]}, id="port"),
+        pytest.param(ON_HOST, id="features"),
+    ],
+)
+def test_plugins_that_say_no_would_skip(fields: dict[str, Any]) -> None:
+    pod, volumes = a_pod_info(**fields), VolumeState()
+    cluster = a_cluster([a_node_facts("n")])
+    filters = (
+        NodeAffinity({}),
+        NodePorts(),
+        NodeDeclaredFeatures(),
+        VolumeRestrictions(volumes),
+        NodeVolumeLimits(volumes),
+        VolumeBinding(volumes, cluster, None, {}),
+        VolumeZone(volumes),
+    )
+    for plugin in filters:
+        status = plugin.pre_filter(CycleState(), pod, cluster).status
+        assert plugin.may_reject(pod) or status.code is Code.SKIP
+    for ranking in (NodeAffinity({}), NodeResourcesBalancedAllocation({})):
+        status = ranking.pre_score(CycleState(), pod, cluster, cluster.nodes)
+        assert ranking.may_rank(pod) is (status.code is not Code.SKIP)

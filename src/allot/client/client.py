@@ -28,13 +28,7 @@ from allot.client.rate_limits import RequestLimit
 from allot.client.read_client import ReadClient, decoded
 from allot.client.resources import PODS, Resource
 from allot.client.retries import NEVER
-from allot.client.transport import (
-    JSON,
-    WITH_STATUS,
-    WITHOUT_OBJECT,
-    ClusterTransport,
-    Response,
-)
+from allot.client.transport import JSON, WITH_STATUS, WITHOUT_OBJECT, ClusterTransport, Response
 
 CONFLICT_ATTEMPTS: Final = 10
 

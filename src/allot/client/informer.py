@@ -279,6 +279,8 @@ class Informer(Generic[T]):
 
     def _notify(self, key: ObjectKey, old: T | None, new: T | None) -> None:
         """Call followers and event handlers: for an addition without `old`, for a deletion without `new`."""
+        if self._needed_by and len(self.store) < 2:  # it was empty, or is now
+            self._emptiness_changed()
         for follower in self._followers:
             follower(key, old, new)
         handlers: Iterable[Callable[..., None]]
@@ -286,12 +288,8 @@ class Informer(Generic[T]):
         if old is not None and new is not None:
             handlers, objects = self._on_update, (old, new)
         elif new is not None:
-            if self._needed_by and len(self.store) == 1:
-                self._emptiness_changed()
             handlers, objects = self._on_add, (new,)
         else:
-            if self._needed_by and not len(self.store):
-                self._emptiness_changed()
             handlers, objects = self._on_delete, (old,)
         for handler in handlers:
             try:

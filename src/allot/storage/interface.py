@@ -133,7 +133,7 @@ class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
     listener: Callable[[], None] | None = None
-    """Called when changes have come, which it takes by `pending`: then nobody waits for each of them.
+    """Called when changes have come, which it takes by `pending`: then no reader is woken for each of them.
 
     To be set before the first read. The iteration still has all that is not taken, and errors.
     """

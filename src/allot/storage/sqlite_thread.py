@@ -75,7 +75,7 @@ def _run_next(calls: _Calls) -> bool:
         settle = partial(_succeed, answer, call())
     except BaseException as error:  # noqa: BLE001 - it is for who waits
         settle = partial(_fail, answer, error)
-    with suppress(RuntimeError):  # the event loop was closed, and nobody waits
+    with suppress(RuntimeError):  # the event loop is closed: no caller waits
         answer.get_loop().call_soon_threadsafe(settle)
     return True
 

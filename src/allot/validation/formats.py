@@ -24,7 +24,7 @@ _LABEL_VALUE = f"({_NAME})?"
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
 is_label: Final = re.compile("[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
-"""Whether a text is a DNS label, also by its length: a match, or None."""
+"""Whether a string is a DNS label, also by its length: a match, or None."""
 is_subdomain: Final = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
 ).fullmatch

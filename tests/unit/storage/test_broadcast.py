@@ -216,7 +216,7 @@ def test_whether_something_has_changed() -> None:
     assert broadcast.has_changed(("d/",), 1), "the window begins later"
 
 
-def test_a_listener_is_called_once_for_what_nobody_has_read() -> None:
+def test_a_listener_is_called_once_for_what_is_not_read() -> None:
     async def scenario() -> None:
         broadcast = a_broadcast()
         watch = BroadcastWatch(broadcast, "a/", after=0)

@@ -132,7 +132,7 @@ def record_key(device: DeviceId) -> str:
 
 
 _is_unreserved: Final = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
-"""Whether there is nothing to quote in a text."""
+"""Whether there is nothing to quote in a string."""
 
 
 def touched_devices(before: Holdings, after: Holdings) -> list[DeviceId]:

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP in, HTTP out. What is asked for is decided in `handlers`.
+"""What answers requests, of connections as an ASGI application and of links. What is asked for is decided in `handlers`.
 
 Authentication and authorization come first: the body of a request that is not allowed is not read.
 """

@@ -95,11 +95,11 @@ class FlowControl:
 
     def long_running(self, user: User) -> LongRunningRequest:
         """A request that counts as a watch until its end, and takes no seat; raises 429."""
-        self.begin_watch(user)
+        self._begin_watch(user)
         return LongRunningRequest(self, user)
 
-    def begin_watch(self, user: User) -> None:
-        """Count a watch until `end_watch`; 429 if the user has too many."""
+    def _begin_watch(self, user: User) -> None:
+        """Count a watch until it ends; 429 if the user has too many."""
         level = self._levels[level_of(user)]
         if level.watches[user.name] >= self._limits.max_watches_per_user:
             open_ = f"{level.watches[user.name]} watches are open"

@@ -117,7 +117,8 @@ class HttpExchange:
             self.component = extensions.get(USER)
         else:
             self.certificate = extensions.get(TLS)
-            self._connection = extensions.get(CONNECTION)
+            # Taken out: it refers to the scope, and cycles of references are collected late, or never.
+            self._connection = extensions.pop(CONNECTION, None)
             self._announced = _announced_size(self.header(b"content-length"))
             self._is_chunked = bool(self.header(b"transfer-encoding"))
 

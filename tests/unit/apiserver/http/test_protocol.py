@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +13,16 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from allot.apiserver.http.connections import ConnectionLimits, Connections, Slot
-from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, Headers
+from allot.apiserver.http.http_exchange import (
+    CLOSE,
+    CONNECTION,
+    Headers,
+    HttpExchange,
+    TransferLimits,
+)
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.protocol import RequestConnection, ServerProtocol
+from allot.apiserver.http.responses import Response
 
 HEADERS: Headers = [(b"content-type", b"text/plain"), (b"content-length", b"4")]
 
@@ -182,3 +191,36 @@ def test_a_client_that_is_gone_gets_nothing() -> None:
 
     assert not is_sent
     assert transport.written == b""
+
+
+def test_an_answered_request_is_freed_without_a_search_for_cycles() -> None:
+    """Of those that take long, cycles are never found."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await HttpExchange(scope, receive, send, TransferLimits()).answer(Response(200, b"body"))
+
+    async def story() -> None:
+        config = uvicorn.Config(app, http=ServerProtocol, ws="none", lifespan="off")
+        config.load()
+        connections = Connections(ConnectionLimits(), Metrics())
+        slot = connections.admit("127.0.0.1", lambda: None)
+        assert isinstance(slot, Slot)
+        protocol = ServerProtocol(
+            connections, slot, config=config, server_state=ServerState(), app_state={}
+        )
+        protocol.connection_made(Transport())
+        cycles = []
+        for _ in range(2):
+            protocol.data_received(b"GET / HTTP/1.1\r\n\r\n")
+            cycles.append(weakref.ref(protocol.cycle))
+            while not protocol.cycle.response_complete:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        assert cycles[0]() is None
+        protocol.connection_lost(None)
+
+    gc.disable()
+    try:
+        asyncio.run(story())
+    finally:
+        gc.enable()

@@ -215,7 +215,7 @@ def test_a_gate_that_is_removed_lets_the_pod_in() -> None:
     assert followed.sub_queue() is SubQueue.ACTIVE
 
 
-def test_a_pod_that_cannot_be_tried_yet_wakes_nobody() -> None:
+def test_a_pod_that_cannot_be_tried_yet_does_not_wake_the_loop() -> None:
     followed = Watched()
     followed.pod(resourceClaims=[{"name": "c", "resourceClaimName": "claim"}])
 

@@ -350,6 +350,4 @@ async def snapshot_async(
     except ClientError as error:
         raise ClusterError(str(error)) from error
     asked = rule_set(rules) if rules is not None else None
-    return ClusterSnapshot(
-        objects, gates_of_cluster(objects, {} if feature_gates is None else feature_gates, asked)
-    )
+    return ClusterSnapshot(objects, gates_of_cluster(objects, feature_gates or {}, asked))

@@ -270,13 +270,6 @@ def _canonical(element: str) -> str | None:
     raise FieldSetError(f"{element[:100]!r} is not a path element")
 
 
-def in_wire_order(fields: FieldSet) -> FieldSet:
-    """The same set with its elements in the order of FieldsV1."""
-    return ordered(
-        {element: in_wire_order(below) if below else below for element, below in fields.items()}
-    )
-
-
 def ordered(fields: FieldSet) -> FieldSet:
     """The same for a set whose elements have their own elements in order."""
     if len(fields) < 2:

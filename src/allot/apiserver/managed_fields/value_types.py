@@ -26,6 +26,8 @@ BOOLEAN: Final = "boolean"
 ANY_SCALAR: Final = "untyped"
 MAX_KNOWN_NAMES: Final = 64
 """Sets of names of fields that are remembered for one type."""
+MAX_KNOWN_TEXT: Final = 256
+"""Path elements of longer strings are not remembered."""
 
 
 class PathElementError(ValueError):
@@ -56,7 +58,7 @@ class ListType:
         keys = self.keys
         if not keys:
             return _set_element(item)
-        if len(keys) == 1 and item.__class__ is dict and item.get(keys[0]).__class__ is str:
+        if len(keys) == 1 and item.__class__ is dict and _is_short_text(item.get(keys[0])):
             return text_key_element(keys[0], item[keys[0]])
         if item is None:
             raise PathElementError("associative list with keys may not have a null element")
@@ -71,8 +73,12 @@ class ListType:
         return key_element(found)
 
 
+def _is_short_text(value: Any) -> bool:
+    return value.__class__ is str and len(value) <= MAX_KNOWN_TEXT
+
+
 def _set_element(item: Any) -> str:
-    if item.__class__ is str:
+    if _is_short_text(item):
         return text_value_element(item)
     if isinstance(item, dict):
         raise PathElementError("associative list without keys has an element that's a map type")
@@ -113,7 +119,7 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self._make_fields = fields
-        self.known_names: dict[tuple[str, ...], Names] = {}
+        self._known_names: dict[tuple[str, ...], Names] = {}
         """What `names_of` has found."""
 
     @lazy
@@ -126,11 +132,11 @@ class MapType:
         if self.element is not None:
             return None
         key = tuple(value)
-        found = self.known_names.get(key)
+        found = self._known_names.get(key)
         if found is None and self.fields.keys() >= value.keys():
-            if len(self.known_names) >= MAX_KNOWN_NAMES:
-                self.known_names.clear()
-            found = self.known_names[key] = self._names(key)
+            if len(self._known_names) >= MAX_KNOWN_NAMES:
+                self._known_names.clear()
+            found = self._known_names[key] = self._names(key)
         return found
 
     def _names(self, names: tuple[str, ...]) -> Names:

@@ -11,6 +11,7 @@ store's history first, page by page. A watcher that falls behind the window is c
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from bisect import bisect_right
 from collections import deque
@@ -20,6 +21,8 @@ from typing import Final, NamedTuple, TypeAlias
 from allot.storage.interface import Change, SlowWatcherError, StorageError
 from allot.storage.revision_times import RevisionTimes, TimeMark
 from allot.storage.transactions import Batch
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_WINDOW_REVISIONS: Final = 10_000
 DEFAULT_WINDOW_BYTES: Final = 64 << 20
@@ -174,7 +177,10 @@ class Broadcast:
         self._to_call = set()
         for topic in topics:
             for listener in tuple(topic.listeners):
-                listener()
+                try:
+                    listener()
+                except Exception:
+                    logger.exception("a listener to %s failed", topic.prefix)
 
     def _append(self, batch: Batch) -> None:
         cost = cost_of(batch, self.floor)

@@ -241,6 +241,31 @@ def test_a_listener_is_called_once_for_what_is_not_read() -> None:
     asyncio.run(scenario())
 
 
+def test_a_listener_that_fails_does_not_silence_others() -> None:
+    async def scenario() -> None:
+        broadcast = a_broadcast()
+        called: list[str] = []
+
+        def fail() -> None:
+            called.append("failing")
+            raise ValueError
+
+        watches = [BroadcastWatch(broadcast, prefix, after=0) for prefix in ("a/", "b/", "c/")]
+        watches[0].listener = watches[2].listener = fail
+        watches[1].listener = lambda: called.append("other")
+        reading = [asyncio.ensure_future(anext(watch)) for watch in watches]
+        await asyncio.sleep(0)
+
+        broadcast.publish([a_batch(1, "a/x"), a_batch(2, "b/x"), a_batch(3, "c/x")])
+        await asyncio.sleep(0)
+        assert sorted(called) == ["failing", "failing", "other"]
+
+        broadcast.close()
+        await asyncio.gather(*reading, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("cut_off", ["withdrawn", "too-slow"])
 def test_a_reader_with_a_listener_gets_errors(cut_off: str) -> None:
     async def scenario() -> None:

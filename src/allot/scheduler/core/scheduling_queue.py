@@ -257,8 +257,11 @@ class SchedulingQueue:
             self._in_flight_events.add(observed)
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
+            plugin = queued.gate.plugin
             if self._gate(queued) is SUCCESS:
                 self._activate(queued, now, event.resource)
+            elif queued.gate.plugin != plugin:
+                self._move(queued, SubQueue.GATED)  # it waits for events of another plugin now
         if not self._unschedulable_pods.has_unschedulable:
             return
         only_users = about is not None and self._hints.helps_only_referencing_pods(

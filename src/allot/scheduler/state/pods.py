@@ -96,13 +96,17 @@ class PodShape:
     def is_of(
         self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
     ) -> bool:
-        """Whether a pod of the same namespace has this shape."""
-        return (
-            _without_node(spec) == self._spec
-            and labels == self._labels
-            and self._read_of_status is not None
-            and _read_of_status(status) == self._read_of_status
-        )
+        """Whether a pod of the same namespace has this shape. If so, the latest spec is kept, not an older one beside it."""
+        spec = _without_node(spec)
+        if (
+            spec != self._spec
+            or labels != self._labels
+            or self._read_of_status is None
+            or _read_of_status(status) != self._read_of_status
+        ):
+            return False
+        self._spec, self._labels = spec, labels
+        return True
 
 
 def _without_node(spec: Mapping[str, Any]) -> Mapping[str, Any]:

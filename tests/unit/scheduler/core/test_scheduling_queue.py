@@ -777,3 +777,47 @@ def test_new_pods_take_turns_with_rejected_ones() -> None:
     assert order[0] == "urgent"
     assert order[1:7] == ["new-0", "old-0", "new-1", "old-1", "new-2", "old-2"]
     assert order[7:] == ["old-3", "old-4", "old-5"]
+
+
+class NamedObject(PreEnqueuePlugin):
+    """A gate that opens when the object exists that all pods name."""
+
+    name = "NamedObject"
+    gates_on_referenced_objects = True
+
+    def __init__(self) -> None:
+        self.exists = False
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        return SUCCESS if self.exists else unresolvable("missing")
+
+    def referenced_objects(self, pod: PodInfo) -> Sequence[str]:
+        return ("object",)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        return (EventRegistration(NODE_ADDED),)
+
+
+@pytest.mark.parametrize("door_is_first", [True, False])
+def test_a_pod_behind_two_gates_hears_of_the_second_one_after_the_first(
+    door_is_first: bool,
+) -> None:
+    door, named = Door(), NamedObject()
+    door.closed = {"pod"}
+    gates: list[PreEnqueuePlugin] = [door, named] if door_is_first else [named, door]
+    queue = SchedulingQueue(
+        PrioritySort(),
+        {"default-scheduler": gates},
+        {gate.name: gate.events_to_register() for gate in gates},
+    )
+    queue.add(a_pod_info("pod"), 0.0)
+
+    for gate in gates:
+        if gate is door:
+            door.closed = set()
+            queue.on_cluster_event(CLAIM_ADDED, None, "new", 1.0)
+        else:
+            named.exists = True
+            queue.on_cluster_event(NODE_ADDED, None, "new", 1.0, "object")
+
+    assert queue.lengths() == {SubQueue.ACTIVE: 1}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -233,3 +234,13 @@ def test_a_pod_like_another_is_what_it_would_be_alone(
     assert_equal(similar, alone)
     assert (similar.tolerations is not other.tolerations) is parsed_again
     assert (similar.shape is not other.shape) is parsed_again
+
+
+def test_an_older_spec_is_not_kept_beside_the_latest_one() -> None:
+    before = a_pod_info("pod")
+    older = before.pod.data["spec"]["containers"]
+    after = PodInfo.of(a_pod_info("pod", node="n").pod, before)
+    del before
+
+    assert after.node_name == "n"
+    assert sys.getrefcount(older) == 2  # here, and as the argument

@@ -42,7 +42,7 @@ def test_names_that_are_not_in_the_schema_are_not_remembered() -> None:
     assert part is not None
 
     assert part.names_of({"metadata": {}, "other": 1}) is None
-    assert ("metadata", "other") not in part.known_names
+    assert ("metadata", "other") not in part._known_names
     assert everything(POD, {"metadata": {"name": "a"}, "other": 1}) == {
         ".": {},
         "f:metadata": {".": {}, "f:name": {}},
@@ -57,7 +57,7 @@ def test_few_sets_of_names_are_remembered() -> None:
     for index in range(2 * MAX_KNOWN_NAMES):
         part.names_of(dict.fromkeys((names[index % len(names)], names[index // len(names)])))
 
-    assert len(part.known_names) <= MAX_KNOWN_NAMES
+    assert len(part._known_names) <= MAX_KNOWN_NAMES
 
 
 def test_short_differences_are_compared_once() -> None:

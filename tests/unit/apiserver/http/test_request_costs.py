@@ -246,28 +246,20 @@ def test_a_status_patch_of_a_pod() -> None:
     assert calls_of("PATCH", path, body, "strategic-merge-patch+json") <= 975
 
 
-def test_a_status_of_a_pod_that_is_applied() -> None:
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        pytest.param("pNUMBER", 685, id="once"),  # as the names of its claims, for each pod
+        pytest.param("first", 1720, id="again"),
+    ],
+)
+def test_a_status_of_a_pod_that_is_applied(name: str, bound: int) -> None:
     condition = {"type": "example.com/Ready", "status": "False", "message": "NUMBER"}
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "first", "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"},
         "status": {"conditions": [condition]},
     }
     query = b"fieldManager=test&force=true"
-    path = f"{PODS}/first/status"
-    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 1720
-
-
-def test_a_status_that_is_applied_once() -> None:
-    """As the names of its claims, for each pod."""
-    condition = {"type": "example.com/Ready", "status": "False", "message": "NUMBER"}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "pNUMBER", "namespace": "default"},
-        "status": {"conditions": [condition]},
-    }
-    query = b"fieldManager=test&force=true"
-    path = f"{PODS}/pNUMBER/status"
-    assert calls_of("PATCH", path, body, "apply-patch+yaml", query) <= 685
+    assert calls_of("PATCH", f"{PODS}/{name}/status", body, "apply-patch+yaml", query) <= bound

@@ -330,7 +330,7 @@ def tolerate_short_outages(spec: Data) -> Data:
             "tolerationSeconds": OUTAGE_SECONDS,
         }
         for key in (NOT_READY, UNREACHABLE)
-        if not (tolerations and any(_is_about(toleration, key) for toleration in tolerations))
+        if not any(_is_about(toleration, key) for toleration in tolerations)
     ]
     return spec | {"tolerations": [*tolerations, *added]} if added else spec
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from allot.scheduler.framework.plugins import PreFilterPlugin, PreScorePlugin, has_own
 from allot.scheduler.framework.profiles import Profile
-from allot.scheduler.state.pods import PodInfo, PodShape
-
-MAX_SHAPES: Final = 200
-"""Shapes of pods whose plugins are remembered; then all are forgotten."""
+from allot.scheduler.state.pods import PodInfo
 
 
 class Concerned(NamedTuple):
@@ -28,17 +25,15 @@ class ConcernedPlugins:
         filters, scores = tuple(profile.pre_filter), tuple(profile.pre_score)
         self.all = Concerned(filters, frozenset(), scores, frozenset())
         """All plugins, for cycles in which each is timed."""
-        self._by_shape: dict[PodShape, Concerned] = {}
 
     def about(self, pod: PodInfo) -> Concerned:
         """The plugins that concern the pod: all of them for the first pod of a shape, which may be the only one."""
-        concerned = self._by_shape.get(pod.shape)
+        found = pod.shape.derived
+        concerned: Concerned | None = found.get(self)
         if concerned is None:
-            if len(self._by_shape) >= MAX_SHAPES:
-                self._by_shape.clear()
-            concerned = self._by_shape[pod.shape] = self.all
+            concerned = found[self] = self.all
         elif concerned is self.all:
-            concerned = self._by_shape[pod.shape] = self._find(pod)
+            concerned = found[self] = self._find(pod)
         return concerned
 
     def _find(self, pod: PodInfo) -> Concerned:

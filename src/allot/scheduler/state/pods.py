@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -84,7 +84,7 @@ class PodShape:
     that are equal in this. It is compared by identity: other objects may be equal.
     """
 
-    __slots__ = ("_labels", "_read_of_status", "_spec")
+    __slots__ = ("_labels", "_read_of_status", "_spec", "derived")
 
     def __init__(
         self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
@@ -92,6 +92,8 @@ class PodShape:
         self._spec = _without_node(spec)
         self._labels = labels
         self._read_of_status = _read_of_status(status)
+        self.derived: dict[Hashable, Any] = {}
+        """What others have found out about the shape, kept as long as it is."""
 
     def is_of(
         self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]

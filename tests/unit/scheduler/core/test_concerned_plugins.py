@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
 
-from allot.scheduler.core import concerned_plugins
 from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
@@ -111,14 +111,27 @@ def test_a_subclass_answers_for_what_it_overrides() -> None:
     assert asked.pre_score == ()
 
 
-def test_only_so_many_shapes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concerned_plugins, "MAX_SHAPES", 2)
-    plugins = concerned(OfBlue())
+def test_profiles_do_not_share_what_they_know_of_a_shape() -> None:
+    pod = a_pod_info(labels={"color": "red"})
+    of_blue, of_all = concerned(OfBlue()), concerned(OfAll())
 
-    for name in "abc":
-        plugins.about(a_pod_info(name))
+    for plugins in (of_blue, of_all):
+        plugins.about(pod)
 
-    assert len(plugins._by_shape) == 1
+    assert of_blue.about(pod).pre_filter == ()
+    assert len(of_all.about(pod).pre_filter) == 1
+
+
+def test_nothing_is_known_of_a_shape_without_pods() -> None:
+    plugins, pod = concerned(OfBlue()), a_pod_info()
+    plugins.about(pod)
+    spec = pod.pod.data["spec"]
+    before = sys.getrefcount(spec)
+
+    del pod
+
+    assert sys.getrefcount(spec) < before
+    assert sys.getrefcount(spec) == 2  # here, and as the argument
 
 
 PINNED: dict[str, Any] = {

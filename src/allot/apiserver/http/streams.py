@@ -68,7 +68,9 @@ class Streams:
         if isinstance(follower, Response):
             return follower
         response = _held(follower.response, call)
-        return OpenStream(f"log of {request.path}", follower, response, _ignore, _nothing)
+        return OpenStream(
+            f"log of {request.path}", follower, response, _count_nothing, _count_nothing
+        )
 
     async def watch(
         self,
@@ -133,9 +135,5 @@ async def _stop_when_gone(follower: Watcher | LogFollower, receive: Receive) -> 
             return
 
 
-def _ignore(_size: int) -> None:
-    """Bytes of logs are not counted."""
-
-
-def _nothing() -> None:
-    """Nor are logs that are followed."""
+def _count_nothing(*_: int) -> None:
+    """Logs that are followed, and their bytes, are in no metric."""

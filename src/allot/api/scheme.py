@@ -21,6 +21,7 @@ from allot.api.classes import DeviceClass, DeviceTaintRule
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersionKind
 from allot.api.kinds import Kind
+from allot.api.meta import ObjectMeta
 from allot.api.named_lists import with_named_lists
 from allot.api.pool_status import ResourcePoolStatusRequest
 from allot.api.protobuf.envelope import target_of
@@ -233,6 +234,11 @@ def _head(gvk: GroupVersionKind) -> bytes:
 def encode_parts(hub_objects: Iterable[Any], names: Collection[str], version: Version) -> bytes:
     """A JSON list of objects with some of their top-level fields, for clients of a version that has the fields of the hub."""
     return _encoder.encode([_parts(version.from_hub(each), names) for each in hub_objects])
+
+
+def encode_metadata(each: Iterable[ObjectMeta]) -> bytes:
+    """The same of objects with nothing but their metadata, which is the same in all versions."""
+    return _encoder.encode([{"metadata": metadata} for metadata in each])
 
 
 def _parts(versioned: Any, names: Collection[str]) -> dict[str, Any]:

@@ -191,13 +191,16 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
     def differing(self, ignored: Container[str]) -> bytes:
         """Both with the fields that differ, as one list."""
         old, new = self.old, self.new
+        fields = zip(old.__struct_fields__, astuple(old), astuple(new), strict=True)
         names = [
             name
-            for name in old.__struct_fields__
-            if name not in ignored and getattr(old, name) != getattr(new, name)
+            for name, was, is_now in fields
+            if was is not is_now and name not in ignored and was != is_now
         ]
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
+            if len(names) == 1:
+                return scheme.encode_metadata((before, after))
             old, new = replace(old, metadata=before), replace(new, metadata=after)
         version, _ = _version_and_type(self.target.resource, self.target.version)
         return scheme.encode_parts((old, new), names, version)

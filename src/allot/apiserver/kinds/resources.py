@@ -86,7 +86,10 @@ class Resource:
         return _gvk(self.group, version, self.kind)
 
     def subresource(self, name: str) -> Subresource | None:
-        return next((part for part in self.subresources if part.name == name), None)
+        for part in self.subresources:
+            if part.name == name:
+                return part
+        return None
 
 
 _gvk: Final = cache(GroupVersionKind)

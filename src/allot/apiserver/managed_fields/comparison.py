@@ -81,7 +81,7 @@ def field_set(type_: ValueType, value: Any) -> FieldSet:
         part = type_.map
         if part is None or part.atomic:
             return _LEAF
-        names = part.names_of(value)
+        names = part.names[tuple(value)]
         return _entries_set(part, value) if names is None else _named_set(names, value)
     if value.__class__ is list:
         items = type_.list
@@ -156,7 +156,7 @@ def everything(type_: ValueType, value: Any) -> FieldSet:
         part = type_.map
         if part is None or part.atomic or not value:
             return _LEAF
-        names = part.names_of(value)
+        names = part.names[tuple(value)]
         return _all_entries(part, value) if names is None else _all_named(names, value)
     if value.__class__ is list:
         if type_.list is None or not type_.list.associative or not value:

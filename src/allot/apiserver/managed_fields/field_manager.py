@@ -62,6 +62,9 @@ _SERVER_FIELDS: Final = from_paths(
     ),
 )  # fmt: skip
 """Fields of every object that no manager owns."""
+_NAMES: Final = frozenset(("name", "namespace"))
+_IDENTITY: Final = frozenset(("apiVersion", "kind", "metadata"))
+"""Fields of an applied configuration that say which object it is for; of the metadata, these are the names."""
 
 Entries = Sequence[dict[str, Any]]
 
@@ -249,7 +252,9 @@ class FieldManager:
         if not owners and live is not None:
             owners = self._after_update(self._empty, base, owners, BEFORE_FIRST_APPLY, now)
         applier = self._manager(manager, APPLY)
-        outcome = self._forced_where_allowed(base, config, owners, applier, force)
+        last = owners.get(applier)
+        parts = _parts_of(config, base, last.fields if last is not None else {})
+        outcome = self._forced_where_allowed(base, parts, owners, applier, force)
         changed = outcome.document is not None
         left = dict(outcome.owners)
         if applier in left:
@@ -317,6 +322,24 @@ class FieldManager:
             text = problems[0] if len(problems) == 1 else "errors:\n  " + "\n  ".join(problems)
             described = object_description(config)
             raise ApplyError(500, f"failed to create typed patch object ({described}): {text}")
+
+
+def _parts_of(config: Document, live: Document, last: FieldSet) -> Document:
+    """The applied configuration without what only says which object it is for: no manager owns that.
+
+    All of it if it says more about the object, or if the manager owned fields of the server, whatever made it so.
+    """
+    metadata, known = config.get("metadata"), live.get("metadata")
+    if not (
+        metadata.__class__ is known.__class__ is dict
+        and metadata.keys() <= _NAMES
+        and metadata.items() <= known.items()
+        and live.get("apiVersion") == config["apiVersion"]
+        and live.get("kind") == config["kind"]
+        and _SERVER_FIELDS.keys().isdisjoint(last)
+    ):
+        return config
+    return {name: value for name, value in config.items() if name not in _IDENTITY}
 
 
 def object_description(config: Document) -> str:

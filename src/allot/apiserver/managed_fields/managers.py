@@ -126,10 +126,8 @@ def _read(entry: dict[str, Any]) -> tuple[Manager, Ownership]:
 
 def encode(owners: ManagedFields) -> list[dict[str, Any]]:
     """Entries for `metadata.managedFields`: appliers first, then by time and name."""
-    entries = [owned.entry or _entry(manager, owned) for manager, owned in owners.items()]
-    if len(entries) > 1:
-        entries.sort(key=_order)
-    return entries
+    in_order = sorted(owners.items(), key=_order) if len(owners) > 1 else owners.items()
+    return [owned.entry or _entry(manager, owned) for manager, owned in in_order]
 
 
 def new_entry(
@@ -164,13 +162,14 @@ def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
     return entry
 
 
-def _order(entry: Mapping[str, Any]) -> tuple[str, float, str, str, str]:
+def _order(item: tuple[Manager, Ownership]) -> tuple[str, float, str, str, str]:
+    manager, owned = item
     return (
-        entry["operation"],
-        seconds(entry.get("time")),
-        entry.get("manager", ""),
-        entry["apiVersion"],
-        entry.get("subresource", ""),
+        manager.operation,
+        seconds(owned.time),
+        manager.name,
+        owned.api_version,
+        manager.subresource,
     )
 
 

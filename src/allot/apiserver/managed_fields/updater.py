@@ -238,11 +238,24 @@ class Updater:
         mine = Ownership(fields, self._api_version, True, last.time if last else None)
         owners = {**owners, manager: mine}
         pruned = self._pruned(merged, owners, last, mine)
-        comparison = self.compared(live, pruned)
-        removed, changed = comparison.removed, comparison.changed
-        compared_in = partial(self.compared_in, live, pruned)
-        left = self._disowned(owners, manager, removed, changed, compared_in, force=force)
+        if pruned is merged and self._is_unowned(config, owners, manager):
+            left = {owner: owned for owner, owned in owners.items() if owned.fields}
+        else:
+            comparison = self.compared(live, pruned)
+            removed, changed = comparison.removed, comparison.changed
+            compared_in = partial(self.compared_in, live, pruned)
+            left = self._disowned(owners, manager, removed, changed, compared_in, force=force)
         return Applied(None if same_value(live, pruned) else pruned, left)
+
+    def _is_unowned(self, config: Document, owners: ManagedFields, writer: Manager) -> bool:
+        """Whether no other manager owns anything in the top-level fields of an applied configuration."""
+        elements = {f"f:{name}" for name in config}
+        for manager, owned in owners.items():
+            if manager != writer and (
+                owned.api_version != self._api_version or not elements.isdisjoint(owned.fields)
+            ):
+                return False
+        return True
 
     def compared(self, live: Document, new: Document) -> Comparison:
         """How an object differs, in the version that is written."""

@@ -31,7 +31,7 @@ def fits(type_: ValueType, value: Any) -> bool:
         part = type_.map
         if part is None:
             return False
-        names = part.names_of(value)
+        names = part.names[tuple(value)]
         return _entries_fit(part, value) if names is None else _named_fit(names, value)
     if value.__class__ is list:
         return type_.list is not None and _items_fit(type_.list, value)

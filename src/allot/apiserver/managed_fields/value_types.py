@@ -37,7 +37,7 @@ class PathElementError(ValueError):
 class ListType:
     """Lists: atomic, sets, or items with keys."""
 
-    __slots__ = ("associative", "defaults", "element", "keys")
+    __slots__ = ("_only_key", "associative", "defaults", "element", "keys")
 
     def __init__(
         self,
@@ -50,16 +50,19 @@ class ListType:
         self.element = element
         self.associative = associative
         self.keys = tuple(sorted(keys))
+        self._only_key = self.keys[0] if len(self.keys) == 1 else None
         self.defaults = defaults or {}
         """The default of a key that an item does not set."""
 
     def path_element(self, item: Any) -> str:
         """The path element of an item; `PathElementError` if it cannot be identified."""
-        keys = self.keys
-        if not keys:
+        if not self.keys:
             return _set_element(item)
-        if len(keys) == 1 and item.__class__ is dict and _is_short_text(item.get(keys[0])):
-            return text_key_element(keys[0], item[keys[0]])
+        key = self._only_key
+        if key is not None and item.__class__ is dict:
+            value = item.get(key)
+            if value.__class__ is str and len(value) <= MAX_KNOWN_TEXT:
+                return text_key_element(key, value)
         if item is None:
             raise PathElementError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
@@ -73,12 +76,8 @@ class ListType:
         return key_element(found)
 
 
-def _is_short_text(value: Any) -> bool:
-    return value.__class__ is str and len(value) <= MAX_KNOWN_TEXT
-
-
 def _set_element(item: Any) -> str:
-    if _is_short_text(item):
+    if item.__class__ is str and len(item) <= MAX_KNOWN_TEXT:
         return text_value_element(item)
     if isinstance(item, dict):
         raise PathElementError("associative list without keys has an element that's a map type")
@@ -119,45 +118,54 @@ class MapType:
         self.element = element
         self.atomic = atomic
         self._make_fields = fields
-        self._known_names: dict[tuple[str, ...], Names] = {}
-        """What `names_of` has found."""
+        self.names = KnownNames(self)
+        """What the names in an object say about its fields."""
 
     @lazy
     def fields(self) -> Mapping[str, ValueType]:
         """The named fields. Created on first use, because types may be recursive."""
         return self._make_fields() if self._make_fields is not None else {}
 
-    def names_of(self, value: Mapping[str, Any]) -> Names | None:
-        """What the names in an object say about its fields; None if it has others than those in the schema."""
-        if self.element is not None:
-            return None
-        key = tuple(value)
-        found = self._known_names.get(key)
-        if found is None and self.fields.keys() >= value.keys():
-            if len(self._known_names) >= MAX_KNOWN_NAMES:
-                self._known_names.clear()
-            found = self._known_names[key] = self._names(key)
-        return found
-
-    def _names(self, names: tuple[str, ...]) -> Names:
-        types = {name: self.fields[name] for name in names}
-        fields: FieldSet = {field_element(name): {} for name in sorted(names)}
-        texts = tuple(name for name in names if types[name].is_text)
-        return Names(
-            fields,
-            {SELF: {}, **fields},
-            texts,
-            tuple((name, types[name]) for name in names if name not in texts),
-            tuple(
-                (name, field_element(name), type_)
-                for name, type_ in types.items()
-                if not type_.has_one_owner
-            ),
-        )
-
     def type_of(self, name: str) -> ValueType | None:
         """The type of a field or key; None if it is not in the schema: such a field has no owner."""
         return self.fields.get(name) or self.element
+
+
+class KnownNames(dict[tuple[str, ...], "Names | None"]):
+    """What names in objects of one type say about their fields; None for others than those in the schema.
+
+    What is looked up is remembered.
+    """
+
+    def __init__(self, part: MapType) -> None:
+        super().__init__()
+        self._part = part
+
+    def __missing__(self, names: tuple[str, ...]) -> Names | None:
+        part = self._part
+        if part.element is not None or not part.fields.keys() >= set(names):
+            return None
+        if len(self) >= MAX_KNOWN_NAMES:
+            self.clear()
+        found = self[names] = _names(part.fields, names)
+        return found
+
+
+def _names(fields_of_type: Mapping[str, ValueType], names: tuple[str, ...]) -> Names:
+    types = {name: fields_of_type[name] for name in names}
+    fields: FieldSet = {field_element(name): {} for name in sorted(names)}
+    texts = tuple(name for name in names if types[name].is_text)
+    return Names(
+        fields,
+        {SELF: {}, **fields},
+        texts,
+        tuple((name, types[name]) for name in names if name not in texts),
+        tuple(
+            (name, field_element(name), type_)
+            for name, type_ in types.items()
+            if not type_.has_one_owner
+        ),
+    )
 
 
 Part = str | ListType | MapType

@@ -170,6 +170,8 @@ class FieldManager:
         return managers.encode(managers.capped(left))
 
     def _compared(self, live: Document, new: Document) -> Comparison:
+        if live == {name: self._empty.get(name) for name in new}:
+            return self._updater.filled(live, _completed(new, live))
         return self._updater.compared(*self._both_completed(live, new))
 
     def _both_completed(self, live: Document, new: Document) -> tuple[Document, Document]:

@@ -261,6 +261,12 @@ class Updater:
         """How an object differs, in the version that is written."""
         return compare(self.type, live, new).without(self._ignored)
 
+    def filled(self, live: Document, new: Document) -> Comparison:
+        """The same if the live object has the top-level fields of the new one as an empty object has them."""
+        part = self.type.map
+        assert part is not None
+        return Comparison({}, {}, all_new(part.fields, live, new, {})).without(self._ignored)
+
     def _disowned(
         self,
         owners: ManagedFields,

@@ -147,3 +147,32 @@ def test_the_last_applied_configuration_is_the_whole() -> None:
     written = merged.document["metadata"]["annotations"][last_applied]
     assert '"kind":"Pod"' in written
     assert '"name":"p"' in written
+
+
+@pytest.mark.parametrize(
+    ("live", "new"),
+    [
+        pytest.param({"status": {}}, {"status": STATUS}, id="new-status"),
+        pytest.param({"status": {}}, {"status": None}, id="null-is-empty"),
+        pytest.param({"status": {}}, {"status": {"phase": None}}, id="null-in-status"),
+        pytest.param({"status": {}}, {"status": STATUS, "other": 1}, id="not-in-the-schema"),
+        pytest.param({"status": {"phase": "Pending"}}, {"status": STATUS}, id="removed"),
+        pytest.param({"status": {}, "metadata": {"labels": {"a": "b"}}}, {}, id="all-removed"),
+        pytest.param({"metadata": {}}, {"metadata": {"ownerReferences": []}}, id="ignored"),
+        pytest.param(
+            {"spec": {"containers": None}},
+            {"spec": {"containers": [{"name": "m", "image": "i"}], "nodeName": "n"}},
+            id="empty-spec",
+        ),
+        pytest.param({"spec": {}}, {"spec": {"containers": None}}, id="empty-and-completed"),
+    ],
+)
+@pytest.mark.parametrize("part", ["", "status"])
+def test_what_was_empty_is_compared_like_anything_else(part: str, live: Any, new: Any) -> None:
+    manager = field_manager_for(PODS, "v1", part)
+    updater = manager._updater
+
+    found = manager._compared(live, new)
+
+    expected = updater.compared(*manager._both_completed(live, new))
+    assert (found.removed, found.changed) == (expected.removed, expected.changed)

@@ -22,7 +22,7 @@ from allot.apiserver.http.field_managers import (
 )
 from allot.apiserver.http.field_tracking import Managers
 from allot.apiserver.http.routes import Target
-from allot.apiserver.managed_fields.comparison import ABSENT, same_value
+from allot.apiserver.managed_fields.comparison import same_value
 from allot.apiserver.managed_fields.conflict_errors import (
     CONFLICT_CAUSE,
     conflict_causes,
@@ -159,8 +159,7 @@ def _with_changed_parts(
     codec = codec_for(target.resource)
     names = [name for name in live if name not in document]
     for name, after in document.items():
-        before = live.get(name, ABSENT)
-        if after is not before and not same_value(before, after):
+        if name not in live or (after is not live[name] and not same_value(live[name], after)):
             names.append(name)
     if not isinstance(codec, PartialCodec) or not codec.has_parts(names, target.version):
         return None

@@ -40,6 +40,7 @@ class Manager(msgspec.Struct, frozen=True, gc=False):
     subresource: str = ""
 
     @classmethod
+    @lru_cache(1024)
     def of(cls, name: str, operation: str, api_version: str, subresource: str) -> Manager:
         version = "" if operation == APPLY else api_version
         return cls(name, operation, version, subresource)

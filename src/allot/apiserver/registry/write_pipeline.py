@@ -72,6 +72,7 @@ class WritePipeline:
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._namespaced = resource.namespaced
+        self._is_typed = resource.info.is_typed
         self._strategy = strategy = resource.strategy
         self._status_strategy = strategy if isinstance(strategy, StatusStrategy) else None
 
@@ -157,6 +158,8 @@ class WritePipeline:
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
     ) -> Outcome | None:
         """Why the write is for another object than the stored one, or for another version of it; or names none."""
+        if new.resource_version == old.resource_version != "" and new.uid == old.uid:
+            return None
         is_conditional = bool(new.resource_version)
         if not (is_conditional or self._strategy.accepts_unconditional_update(request.version)):
             return _without_version()
@@ -169,6 +172,8 @@ class WritePipeline:
         return unmet_precondition(new, old)
 
     def _with_stored(self, new: Any, old: Any) -> Any:
+        if self._is_typed and keeps_stored(new.metadata, old.metadata):
+            return new
         metadata = metadata_for_update(new.metadata, old.metadata)
         return self._strategy.with_metadata(new, metadata)
 
@@ -297,4 +302,19 @@ def metadata_for_update(metadata: ObjectMeta, stored: ObjectMeta) -> ObjectMeta:
         deletion_grace_period_seconds=(
             stored.deletion_grace_period_seconds if grace is None else grace
         ),
+    )
+
+
+def keeps_stored(metadata: ObjectMeta, stored: ObjectMeta) -> bool:
+    """Whether it is what `metadata_for_update` makes of it, as that of an object that was read and written back."""
+    return (
+        bool(metadata.resource_version)
+        and metadata.uid == stored.uid
+        and metadata.generation == stored.generation
+        and metadata.creation_timestamp == stored.creation_timestamp
+        and stored.deletion_timestamp in (None, metadata.deletion_timestamp)
+        and (
+            stored.deletion_grace_period_seconds is None
+            or metadata.deletion_grace_period_seconds is not None
+        )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -166,5 +167,21 @@ def test_kinds_without_status_have_none_to_update() -> None:
         created = await server.post(path, {"metadata": {"name": "m"}})
         answer = await server.ask("PUT", f"{path}/m", created, headers={WITH_STATUS: "true"})
         assert answer.code == 404
+
+    run(story)
+
+
+def test_times_of_other_zones_are_those_that_are_stored() -> None:
+    async def story(server: LocalServer) -> None:
+        created = await server.post(CLAIMS, CLAIM)
+        time = datetime.fromisoformat(created["metadata"]["creationTimestamp"])
+        wanted = allocated(created)
+        wanted["metadata"]["creationTimestamp"] = time.astimezone(
+            timezone(timedelta(hours=1))
+        ).isoformat()
+
+        written = (await put(server, wanted)).json
+
+        assert written["metadata"]["creationTimestamp"] == created["metadata"]["creationTimestamp"]
 
     run(story)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import pytest
@@ -25,7 +26,14 @@ from allot.api.pool_status import (
 )
 from allot.apiserver.kinds.request import Caller, WriteRequest
 from allot.apiserver.kinds.resources import RESOURCES
-from allot.apiserver.registry.write_pipeline import Accepted, Refused, Rejected, pipeline_for
+from allot.apiserver.registry.write_pipeline import (
+    Accepted,
+    Refused,
+    Rejected,
+    keeps_stored,
+    metadata_for_update,
+    pipeline_for,
+)
 from allot.testing.builders import a_claim, a_slice
 from allot.validation.expressions import AcceptEverything
 
@@ -67,6 +75,33 @@ def test_stale_updates_are_refused() -> None:
 
     assert isinstance(outcome, Refused)
     assert outcome.code == 409
+
+
+def test_an_update_without_version_is_not_for_any_version() -> None:
+    old = ResourcePoolStatusRequest(ObjectMeta(name="p", uid="u"))
+
+    assert isinstance(PIPELINES["ResourcePoolStatusRequest"].update(old, old, a_write()), Rejected)
+
+
+def test_metadata_that_was_read_and_written_back_keeps_what_is_stored() -> None:
+    times = (None, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
+    each = [
+        ObjectMeta(
+            resource_version=version,
+            uid=uid,
+            generation=generation,
+            creation_timestamp=created,
+            deletion_timestamp=deleted,
+            deletion_grace_period_seconds=grace,
+        )
+        for version, uid, generation, created, deleted, grace in product(
+            ("", "5"), ("", "u"), (0, 1), times[:2], times, (None, 0, 30)
+        )
+    ]
+
+    for new, old in product(each, each):
+        if old.resource_version:
+            assert keeps_stored(new, old) == (metadata_for_update(new, old) == new)
 
 
 def test_an_allocation_stays_through_spec_updates() -> None:

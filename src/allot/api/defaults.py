@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from operator import is_
-from typing import TypeVar
+from typing import Final, TypeVar
+
+import msgspec
 
 from allot.api import v1beta1
 from allot.api.base import ABSENT, Opaque, is_set, replace, whole_seconds
@@ -22,10 +24,15 @@ from allot.api.claims import (
     ResourceClaimTemplate,
 )
 from allot.api.classes import DeviceClass, DeviceTaintRule
+from allot.api.decoding import to_builtin
 from allot.api.meta import Condition, ObjectMeta
 from allot.api.pool_status import DEFAULT_LIMIT, ResourcePoolStatusRequest
 from allot.api.resource import EQUAL, EXACT_COUNT, DeviceTaint, DeviceToleration
 from allot.api.slices import Device, ResourceSlice
+
+MAX_SHARED_SPECS: Final = 256
+MAX_SHARED_BYTES: Final = 4096
+"""Larger specs are not shared."""
 
 T = TypeVar("T")
 Request = TypeVar("Request", ExactDeviceRequest, DeviceSubRequest, v1beta1.DeviceRequest)
@@ -93,6 +100,24 @@ def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     return replace(spec, devices=replace(spec.devices, requests=requests))
 
 
+_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
+_shared_specs: Final[dict[bytes, ResourceClaimSpec]] = {}
+"""Specs with defaults by the JSON of those without. When there are too many, all are forgotten."""
+
+
+def _shared_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """The spec with defaults: claims made from one template get the same one."""
+    text = _encode(spec)
+    found = _shared_specs.get(text)
+    if found is None:
+        found = default_claim_spec(spec)
+        if len(text) <= MAX_SHARED_BYTES:
+            if len(_shared_specs) >= MAX_SHARED_SPECS:
+                _shared_specs.clear()
+            _shared_specs[text] = found
+    return found
+
+
 def _default_flat_claim_spec(spec: v1beta1.ResourceClaimSpec) -> v1beta1.ResourceClaimSpec:
     requests = _changed(spec.devices.requests, _default_flat_request)
     return replace(spec, devices=replace(spec.devices, requests=requests))
@@ -145,7 +170,7 @@ def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
     return ResourceClaim(
         _default_metadata(claim.metadata),
-        default_claim_spec(claim.spec),
+        _shared_claim_spec(claim.spec),
         _default_claim_status(claim.status),
     )
 

@@ -11,7 +11,8 @@ from msgspec.structs import astuple
 
 from allot.api import scheme
 from allot.api.base import replace
-from allot.api.decoding import decode
+from allot.api.claims import ResourceClaim
+from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion
 from allot.api.managed_fields import without_managed_fields
 from allot.api.meta import ObjectMeta
@@ -134,7 +135,17 @@ def field_manager_of(target: Target) -> FieldManager:
 
 
 def new_document(obj: Any, target: Target) -> Document:
-    """The same of a new object: of DRA kinds all but the metadata stays JSON."""
+    """The same of a new object: of DRA kinds all but the metadata stays JSON.
+
+    Of a claim in the hub version it has the spec as it is, which claims may share, and not the status, which nobody owns yet.
+    """
+    if (
+        obj.__class__ is ResourceClaim
+        and obj.spec.devices.requests  # without any they are written as null
+        and _has_typed_parts(target.resource, target.version)
+    ):
+        metadata = msgspec.json.decode(_encode(obj.metadata))
+        return {"metadata": metadata, "spec": obj.spec}
     bare = without_managed_fields(obj)
     if isinstance(bare, RawObject):
         return codec_for(target.resource).document(bare, target.version)
@@ -145,6 +156,7 @@ def new_document(obj: Any, target: Target) -> Document:
     return document
 
 
+_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 _parts_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 

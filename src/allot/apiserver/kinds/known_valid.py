@@ -26,14 +26,20 @@ class KnownValid:
     def __init__(self, max_known: int = MAX_KNOWN) -> None:
         self._max_known = max_known
         self._known: set[Hashable] = set()
+        self._last: tuple[Any, tuple[Hashable, ...]] = (object(), ())
+        """The value that was found last, and what it depends on: equal specs are often the same object."""
 
     def errors(
         self, value: Any, validate: Callable[[], Iterable[FieldError]], *depends_on: Hashable
     ) -> Iterator[FieldError]:
         """The errors that `validate` finds in the value; none, without looking, if it is known to have none."""
+        last, depended_on = self._last
+        if value is last and depends_on == depended_on:
+            return
         content = _encode(value)
         key = (content, *depends_on)
         if key in self._known:
+            self._last = value, depends_on
             return
         is_valid = True
         for error in validate():

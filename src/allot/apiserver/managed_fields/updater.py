@@ -5,12 +5,14 @@ Objects are compared in the version that each owner wrote, because fields differ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from allot.api.decoding import to_builtin
 from allot.api.lazy import lazy
 from allot.apiserver.managed_fields.comparison import (
     Comparison,
@@ -21,6 +23,7 @@ from allot.apiserver.managed_fields.comparison import (
     same_value,
 )
 from allot.apiserver.managed_fields.field_sets import (
+    SELF,
     FieldSet,
     contains,
     difference,
@@ -41,6 +44,7 @@ MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
 MAX_SHAPE_LENGTH: Final = 2048
+MAX_KNOWN_NAMES: Final = 64
 OWNERS: Final = "ownerReferences"
 _PLAIN_METADATA: Final = frozenset(
     (
@@ -49,11 +53,13 @@ _PLAIN_METADATA: Final = frozenset(
     )
 )  # fmt: skip
 """Fields of metadata whose value does not matter for who owns what."""
-_encode: Final = msgspec.json.Encoder().encode
+_is_plain: Final = re.compile(r"[0-9A-Za-z-]{1,64}").fullmatch
+"""Whether a uid is the same in JSON. Those that the server makes are."""
+_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 
 
-def metadata_shape(metadata: Any) -> tuple[str, ...] | None:
-    """The names in an object's metadata, which decide which fields are owned; None if values matter too, or for many names."""
+def metadata_shape(metadata: Any, left_out: str = "") -> tuple[str, ...] | None:
+    """The names in an object's metadata but one, which decide which fields are owned; None if values matter too, or for many names."""
     if not isinstance(metadata, dict):
         return None
     names = []
@@ -63,9 +69,23 @@ def metadata_shape(metadata: Any) -> tuple[str, ...] | None:
         elif name in ("labels", "annotations") and isinstance(value, dict):
             names.append(f"f:{name}")
             names += [f"k:{key}" for key in value]
-        else:
+        elif name != left_out:
             return None
     return tuple(names) if sum(map(len, names)) <= MAX_SHAPE_LENGTH else None
+
+
+def _fields_of_owners(type_: ValueType, owners: Any) -> FieldSet:
+    """The fields of ownerReferences. Those of one owner differ in its uid only."""
+    part = type_.list
+    if part is None or part.keys != ("uid",) or owners.__class__ is not list:
+        return everything(type_, owners)
+    owner, *others = owners
+    if others or owner.__class__ is not dict:
+        return everything(type_, owners)
+    uid = owner.get("uid")
+    if uid.__class__ is not str or not _is_plain(uid):
+        return everything(type_, owners)
+    return {SELF: {}, f'k:{{"uid":"{uid}"}}': everything(part.element, owner)}
 
 
 class UnknownVersionError(LookupError):
@@ -118,6 +138,8 @@ class Updater:
         self._new_types: Mapping[str, ValueType] = {}
         self._whole_parts: Collection[str] = ()
         """Those of them that have no parts with separate owners."""
+        self._known_parts: dict[tuple[str, ...], tuple[tuple[str, ValueType], ...]] = {}
+        """Those of new objects by the names of all their fields."""
         self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
         self._last: tuple[Any, FieldSet] = (object(), {})
@@ -150,14 +172,11 @@ class Updater:
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
         found: FieldSet = {}
-        types = self._new_types or self._find_new_types(ignored)
         last_spec, last_fields = self._last
-        for name in sorted(new):
-            type_ = types.get(name)
-            if type_ is None:
-                continue
+        names = tuple(new)
+        for name, type_ in self._known_parts.get(names) or self._parts(names, ignored):
             value = new[name]
-            if name in self._whole_parts and not isinstance(value, msgspec.Raw):
+            if name in self._whole_parts and value.__class__ is not msgspec.Raw:
                 if name not in empty or value != empty[name]:
                     found[f"f:{name}"] = {}
                 continue
@@ -173,7 +192,8 @@ class Updater:
             fields = self._remembered.get(key) if key is not None else None
             if fields is None:
                 was = {name: empty[name]} if name in empty else {}
-                plain = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+                is_plain = isinstance(value, dict | list)
+                plain = value if is_plain else msgspec.json.decode(encoded)
                 fields = all_new({name: type_}, was, {name: plain}, {})
                 if key is not None:
                     self._remember(key, fields)
@@ -190,11 +210,11 @@ class Updater:
         if f"f:{OWNERS}" in ignored.get("f:metadata", {}):
             owner_type = None
         owners = metadata.get(OWNERS) if isinstance(metadata, dict) and owner_type else None
-        if owners:
-            metadata = {name: value for name, value in metadata.items() if name != OWNERS}
-        shape = metadata_shape(metadata)
+        shape = metadata_shape(metadata, OWNERS if owners else "")
         fields = self._remembered.get(shape) if shape is not None else None
         if fields is None:
+            if owners:
+                metadata = {name: value for name, value in metadata.items() if name != OWNERS}
             was = {"metadata": empty["metadata"]} if "metadata" in empty else {}
             fields = all_new({"metadata": type_}, was, {"metadata": metadata}, ignored)
             if shape is not None:
@@ -203,9 +223,21 @@ class Updater:
             return fields
         with_owners = {
             **fields.get("f:metadata", {}),
-            f"f:{OWNERS}": everything(owner_type, owners),
+            f"f:{OWNERS}": _fields_of_owners(owner_type, owners),
         }
         return {"f:metadata": dict(sorted(with_owners.items()))}
+
+    def _parts(
+        self, names: tuple[str, ...], ignored: FieldSet
+    ) -> tuple[tuple[str, ValueType], ...]:
+        """The parts of objects with these fields that their creator owns, in wire order."""
+        types = self._new_types or self._find_new_types(ignored)
+        parts = tuple((name, types[name]) for name in sorted(names) if name in types)
+        if len(names) <= MAX_KNOWN_NAMES:
+            if len(self._known_parts) >= MAX_REMEMBERED:
+                self._known_parts.clear()
+            self._known_parts[names] = parts
+        return parts
 
     def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
         """The types of the parts of an object that its creator owns."""

@@ -69,3 +69,13 @@ def test_what_is_remembered_is_bounded() -> None:
         list(known.errors(value, partial(rules.errors, value)))
 
     assert rules.asked == 6
+
+
+def test_the_same_value_is_known_by_what_else_it_depends_on() -> None:
+    known, rules = KnownValid(), Rules()
+    value = {"name": "a"}
+
+    for gates in ("on", "on", "on", "off", "off", "on"):
+        list(known.errors(value, lambda: rules.errors(value), gates))
+
+    assert rules.asked == 2

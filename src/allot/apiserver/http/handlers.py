@@ -118,7 +118,10 @@ class Handlers:
         verb = operation.verb
         # Negotiated first: a write must not be done if its answer is not acceptable.
         transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
-        accepted = self._negotiate(request, target, transforms)
+        accept = request.headers.get("accept")
+        accepted = PLAIN_JSON
+        if accept and accept != JSON:
+            accepted = self._negotiated(accept, target, transforms)
         renderer = operation.renderer
         if accepted is not PLAIN_JSON:
             renderer = self._renderer(request, target, accepted, operation)
@@ -192,7 +195,10 @@ class Handlers:
         self, request: ApiRequest, target: Target, operation: Operation
     ) -> tuple[Watcher, StreamResponse]:
         """A watch that is ready to stream."""
-        accepted = self._negotiate(request, target, OBJECT_TRANSFORMS, watch=True)
+        accept = request.headers.get("accept")
+        accepted = PLAIN_JSON
+        if accept and accept != JSON:
+            accepted = self._negotiated(accept, target, OBJECT_TRANSFORMS, watch=True)
         selection = await read_selection(request, target, self._workers)
         options = watch_options(request)
         renderer = self._renderer(request, target, accepted, operation)
@@ -206,17 +212,14 @@ class Handlers:
         headers = warning_headers([warning]) if warning else ()
         return watcher, StreamResponse(watcher.stream(), streamed, headers)
 
-    def _negotiate(
+    def _negotiated(
         self,
-        request: ApiRequest,
+        accept: str,
         target: Target,
         transforms: frozenset[Transform],
         *,
         watch: bool = False,
     ) -> Accepted:
-        accept = request.headers.get("accept")
-        if not accept or accept == JSON:
-            return PLAIN_JSON
         protobuf = codec_for(target.resource).has_protobuf(target.version)
         try:
             return negotiate(accept, transforms, watch=watch, protobuf=protobuf)
@@ -244,10 +247,13 @@ class _Responder(msgspec.Struct, frozen=True):
     workers: Workers
 
     async def written(self, code: int, written: Written) -> Response:
-        if self.request.wants_object:
-            response = await self.one(code, written.stored)
+        stored, request = written.stored, self.request
+        if not request.wants_object:
+            response = Response(code, b"", revision=stored.revision)
+        elif self.accepted is PLAIN_JSON and not request.query and len(stored.entry.value) <= LARGE:
+            response = Response(code, self.renderer.written(stored), revision=stored.revision)
         else:
-            response = Response(code, b"", revision=written.stored.revision)
+            response = await self.one(code, stored)
         if not written.warnings:
             return response
         return replace(response, headers=warning_headers(written.warnings))

@@ -44,6 +44,11 @@ class Renderer:
     def one(self, stored: StoredObject) -> bytes:
         return self._head + stored.body(self.codec, self.version)[1:]
 
+    def written(self, stored: StoredObject) -> bytes:
+        """A whole object with a line break, as the answer of a write. It is not kept: few objects are read as soon as they are written."""
+        body = stored.without_revision(self.codec, self.version)
+        return b"%b%b\n" % (self._head, with_revision(body, stored.revision)[1:])
+
     def work_size(self, stored: StoredObject) -> int:
         """How much work an object is, in bytes of JSON."""
         return len(stored.entry.value)

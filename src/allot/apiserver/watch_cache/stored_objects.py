@@ -130,6 +130,7 @@ class StoredObject:
 
 _START: Final = len(METADATA_HEAD)
 _UID: Final = b'"uid":"'
+_UID_LENGTH: Final = len(_UID)
 
 
 def with_revision(body: bytes, revision: int) -> bytes:
@@ -140,7 +141,7 @@ def with_revision(body: bytes, revision: int) -> bytes:
     # Before it are name, generateName and namespace: strings without quotes and braces.
     if at < 0 or b"{" in body[_START:at]:
         return b'%b"resourceVersion":"%d",%b' % (METADATA_HEAD, revision, body[_START:])
-    end = body.index(b'"', at + len(_UID)) + 1
+    end = body.index(b'"', at + _UID_LENGTH) + 1
     return b'%b,"resourceVersion":"%d"%b' % (body[:end], revision, body[end:])
 
 

@@ -201,3 +201,18 @@ def test_the_history_of_a_store_in_memory_is_bounded() -> None:
             await store.list("", revision=10)
 
     asyncio.run(run())
+
+
+def test_the_answer_of_a_write_is_not_kept() -> None:
+    async def run() -> None:
+        async with LocalServer() as server:
+            created = await server.post(MAPS, {"metadata": {"name": "a"}})
+            caches = server.server.caches
+            maps = resource_named("", "configmaps")
+            stored = await caches.get(maps, caches.key(maps, "default", "a"))
+            assert stored is not None
+            assert stored._bodies is None
+            assert await server.get(f"{MAPS}/a") == created
+            assert stored._bodies is not None
+
+    asyncio.run(run())

@@ -76,7 +76,11 @@ class RawObject:
         if path[0] == "metadata":
             return type(self)(_with_value(self.data, value, path))
         is_whole = "data" in self.__dict__
-        copy = type(self)(_with_value(self.data if is_whole else self.rest, value, path))
+        data = self.data if is_whole else self.rest
+        if value is not None and not path[1:]:
+            copy = type(self)({**data, path[0]: value})
+        else:
+            copy = type(self)(_with_value(data, value, path))
         if not is_whole:
             del copy.data
         if "metadata" in self.__dict__:
@@ -192,7 +196,7 @@ def read_document(body: bytes) -> dict[str, Any]:
         data = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"json: {error}") from None
-    if not isinstance(data, dict):
+    if data.__class__ is not dict:
         raise DecodeError(f"json: cannot unmarshal {type(data).__name__} into an object")
     return data
 

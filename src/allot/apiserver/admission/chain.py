@@ -276,7 +276,7 @@ class Admission:
             new = await plugin.admit(attributes)
             if new is attributes.new:
                 continue
-            if isinstance(new, Grown):
+            if new.__class__ is Grown:
                 grown_by += new.size
                 info = replace(attributes.info, size=attributes.info.size + new.size)
                 attributes = replace(attributes, new=new.object, info=info)

@@ -84,9 +84,9 @@ class PartDefaults:
 
     def __init__(self, steps: Mapping[str, Step]) -> None:
         self._steps = steps
-        self._fill = {
-            part: step if part == "status" else _Memory(step) for part, step in steps.items()
-        }
+        self._fill = tuple(
+            (part, step if part == "status" else _Memory(step)) for part, step in steps.items()
+        )
 
     def after(self, step_of: Callable[[str], Step]) -> PartDefaults:
         """The same, after another step for each part."""
@@ -95,9 +95,12 @@ class PartDefaults:
         )
 
     def __call__(self, data: Data) -> Data:
-        for part, fill in self._fill.items():
-            if part in data:
-                data = change(data, part, fill)
+        for part, fill in self._fill:
+            if part not in data:
+                continue
+            found = data[part]
+            if found.__class__ is dict and (filled := fill(found)) is not found:
+                data = {**data, part: filled}
         return data
 
 

@@ -68,7 +68,7 @@ def managers_after(
 
 def with_reset_managers(obj: Any, body: bytes, target: Target) -> Any:
     """The object in `body`: an empty list of managers means to start over, and none at all does not."""
-    if _EMPTY_LIST.search(body) is None:
+    if b'"managedFields"' not in body or _EMPTY_LIST.search(body) is None:
         return obj
     metadata = msgspec.json.decode(body, type=dict[str, Any]).get("metadata") or {}
     return with_managers(obj, ({},), target) if metadata.get("managedFields") == [] else obj

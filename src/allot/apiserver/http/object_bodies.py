@@ -45,7 +45,7 @@ from allot.apiserver.http.type_checks import (
     other_version,
     shown_body,
 )
-from allot.apiserver.pacing import release_interpreter
+from allot.apiserver.pacing import LARGE, release_interpreter
 from allot.apiserver.registry.patches.conversions import conversion_problem
 from allot.apiserver.watch_cache.codec import PartialCodec
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -75,20 +75,23 @@ class ObjectBodies:
     def read(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
-        content_type = media_type(request.header("content-type"))
+        content_type = request.headers.get("content-type", "")
+        if content_type != JSON:
+            content_type = media_type(content_type)
+        now = self._clock()
         if content_type == PROTOBUF:
-            read = ReadBody(self.read_protobuf(request.body, target), [])
+            read = ReadBody(self.read_protobuf(request.body, target, now), [])
         elif content_type == JSON and request.body[:1] == b"{":
-            read = self.read_json(request.body, target, options)
+            read = self.read_json(request.body, target, options, now)
         else:
             body = json_body(request, target.resource.gvk(target.version))
-            read = self.read_json(body.json, target, options, body.duplicates)
+            read = self.read_json(body.json, target, options, now, body.duplicates)
         obj, warnings = read.object, read.warnings
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
         # The namespace that it is given has no owner: the object as it was sent will do, which is decoded already.
-        managers = managers_of_new(obj, request, target, self._clock())
+        managers = managers_of_new(obj, request, target, now)
         return ReadBody(placed, warnings, managers)
 
     def _decode_error_text(self, error: DecodeError) -> str:
@@ -99,6 +102,7 @@ class ObjectBodies:
         body: bytes,
         target: Target,
         options: WriteOptions,
+        now: datetime,
         duplicates: tuple[str, ...] = (),
     ) -> ReadBody:
         """The object in JSON, with the field validation that the client asks for."""
@@ -108,12 +112,13 @@ class ObjectBodies:
             check_custom_kind(body, gvk)
         check_type(body, gvk)
         codec = codec_for(resource)
-        release_interpreter(len(body))
+        if len(body) > LARGE:
+            release_interpreter(len(body))
         try:
             if options.field_validation == "Ignore":
-                obj = codec.decode(body, version, self._clock())
+                obj = codec.decode(body, version, now)
                 return ReadBody(with_reset_managers(obj, body, target), [])
-            obj, ignored = codec.decode_strictly(body, version, self._clock())
+            obj, ignored = codec.decode_strictly(body, version, now)
         except DecodeError as error:
             raise api_errors.cannot_be_read(
                 resource.kind, version, self._decode_error_text(error)
@@ -125,7 +130,7 @@ class ObjectBodies:
             raise api_errors.strict_decoding(resource.kind, version, issues)
         return ReadBody(with_reset_managers(obj, body, target), issues)
 
-    def read_protobuf(self, body: bytes, target: Target) -> Any:
+    def read_protobuf(self, body: bytes, target: Target, now: datetime) -> Any:
         """The object in protobuf, which has no unknown or duplicate fields to be strict about."""
         resource, version = target.resource, target.version
         gvk = resource.gvk(version)
@@ -141,7 +146,7 @@ class ObjectBodies:
             ) from None
         check_kind(envelope.api_version, envelope.kind, gvk)
         try:
-            return codec.decode_protobuf(envelope.content, version, self._clock())
+            return codec.decode_protobuf(envelope.content, version, now)
         except DecodeError as error:
             raise api_errors.cannot_be_read(
                 resource.kind, version, self._decode_error_text(error)

@@ -50,6 +50,8 @@ def check_type(body: bytes, expected: GroupVersionKind) -> None:
             f"the object provided is unrecognized (must be of type {expected.kind}): "
             f"couldn't get version/kind; json parse error: {problem} ({shown_body(body)})"
         ) from None
+    if found.kind == expected.kind and found.api_version == _api_version(expected):
+        return
     if found.api_version and found.api_version.count("/") > 1:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {expected.kind}): "

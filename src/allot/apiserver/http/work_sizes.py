@@ -45,8 +45,9 @@ def _may_copy(request: ApiRequest) -> bool:
 
 def reading_size(request: ApiRequest, target: Target) -> int:
     """The work of decoding a body, which compiles no expressions, in bytes of a plain object."""
-    size = converting_size(request)
-    return max(size, len(request.body) * SLOW, LARGE + 1) if _is_heavy(target) else size
+    body, is_json = request.body, request.headers.get("content-type") == JSON
+    size = json_work(body) if is_json else converting_size(request)
+    return max(size, len(body) * SLOW, LARGE + 1) if _is_heavy(target) else size
 
 
 def _is_heavy(target: Target) -> bool:

@@ -84,7 +84,7 @@ class WriteHandlers:
         except ApiError as error:
             error.warnings[:0] = read.warnings
             raise
-        return written.with_warnings(read.warnings)
+        return written.with_warnings(read.warnings) if read.warnings else written
 
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")

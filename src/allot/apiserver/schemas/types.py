@@ -27,11 +27,11 @@ def type_named(name: str) -> Type:
 
 def type_of(gvk: GroupVersionKind) -> Type | None:
     """The schema of a kind in a version."""
-    found = _found.get(gvk)
-    if found is None:
-        found = _find_type(gvk)
-        if found is not None:  # kinds may be declared later
-            _found[gvk] = found
+    if gvk in _found:
+        return _found[gvk]
+    found = _find_type(gvk)
+    if found is not None:  # kinds may be declared later
+        _found[gvk] = found
     return found
 
 

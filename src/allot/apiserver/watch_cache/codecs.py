@@ -17,7 +17,7 @@ from msgspec import Raw
 from allot.api import scheme
 from allot.api.base import replace
 from allot.api.decoding import decode, to_builtin
-from allot.api.identities import GroupVersion
+from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.large_json import decode_in_pieces
 from allot.api.meta import ObjectMeta
 from allot.api.protobuf.envelope import target_of
@@ -152,8 +152,9 @@ class RawCodec(PartialCodec):
         return GroupVersion(self.resource.group, self.storage_version)
 
     def decode(self, body: bytes, version: str, now: datetime) -> RawObject:
-        document = known_fields(read_document(body), self.resource.gvk(version))
-        return self._with_defaults(self._cleaned(document, body, version), version)
+        gvk = self.resource.gvk(version)
+        document = known_fields(read_document(body), gvk)
+        return self._with_defaults(self._cleaned(document, body, gvk), version)
 
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
@@ -163,13 +164,15 @@ class RawCodec(PartialCodec):
         issues = check_strictly(body, document, gvk)
         if issues:
             document = without_unknown_fields(document, gvk)
-        release_interpreter(len(body))
-        obj = self._with_defaults(self._cleaned(document, body, version), version)
+        if len(body) > LARGE:
+            release_interpreter(len(body))
+        obj = self._with_defaults(self._cleaned(document, body, gvk), version)
         return obj, [str(issue) for issue in issues] if issues else []
 
-    def _cleaned(self, data: Mapping[str, Any], body: bytes, version: str) -> dict[str, Any]:
+    def _cleaned(
+        self, data: Mapping[str, Any], body: bytes, gvk: GroupVersionKind
+    ) -> dict[str, Any]:
         """The document in `body` with canonical quantities, without nulls and empty values."""
-        gvk = self.resource.gvk(version)
         has_nulls = b"null" in body
         cleaned = dict(data)
         if has_nulls or not self._has_part_defaults:  # which write quantities, too
@@ -243,9 +246,10 @@ class RawCodec(PartialCodec):
         self, obj: RawObject, names: Collection[str], body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
         sent = read_document(body)
-        document = known_fields(sent, self.resource.gvk(version))
+        gvk = self.resource.gvk(version)
+        document = known_fields(sent, gvk)
         issues = self.strict_issues(body, version) if document is not sent else []
-        read = self._cleaned(document, body, version)
+        read = self._cleaned(document, body, gvk)
         defaults = self._defaults
         if isinstance(defaults, PartDefaults):
             read = defaults({name: read[name] for name in names if name in read})

@@ -42,7 +42,7 @@ class LimitRanger:
         if attributes.resource is not self._pods:
             return attributes.new
         await self._cache.refresh()
-        ranges = self._ranges_in(attributes.key.namespace)
+        ranges = self._ranges_in(attributes.key.namespace) if self._cache.count else []
         if not ranges:
             return attributes.new
 
@@ -57,7 +57,7 @@ class LimitRanger:
             return ADMITTED
         if attributes.resource is not self._pods:  # those of pods are up to date since `admit`
             await self._cache.refresh()
-        ranges = self._ranges_in(attributes.key.namespace)
+        ranges = self._ranges_in(attributes.key.namespace) if self._cache.count else []
         if not ranges:
             return ADMITTED
         find = pod_problems if attributes.resource is self._pods else claim_problems
@@ -77,8 +77,7 @@ class LimitRanger:
         raise api_errors.forbidden(attributes.resource, attributes.key.name, message)
 
     def _ranges_in(self, namespace: str) -> list[StoredObject]:
-        cache = self._cache
-        return cache.select(key_prefix(self._ranges, namespace)) if cache.count else []
+        return self._cache.select(key_prefix(self._ranges, namespace))
 
 
 def _objects(ranges: Sequence[StoredObject]) -> list[RawObject]:

@@ -146,12 +146,16 @@ def new_document(obj: Any, target: Target) -> Document:
     ):
         metadata = msgspec.json.decode(_encode(obj.metadata))
         return {"metadata": metadata, "spec": obj.spec}
-    bare = without_managed_fields(obj)
-    if isinstance(bare, RawObject):
-        return codec_for(target.resource).document(bare, target.version)
+    if isinstance(obj, RawObject):
+        document = codec_for(target.resource).document(obj, target.version)
+        metadata = document["metadata"]
+        if metadata.__class__ is dict and "managedFields" in metadata:
+            kept = {name: each for name, each in metadata.items() if name != "managedFields"}
+            document["metadata"] = kept
+        return document
     gvk = target.resource.gvk(target.version)
-    body = scheme.encode_object(bare, gvk, type_meta=False)
-    document: Document = _parts_decoder.decode(body)
+    body = scheme.encode_object(without_managed_fields(obj), gvk, type_meta=False)
+    document = _parts_decoder.decode(body)
     document["metadata"] = msgspec.json.decode(document["metadata"])
     return document
 

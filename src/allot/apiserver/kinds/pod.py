@@ -99,7 +99,7 @@ class PodStrategy(RawStrategy):
 
 
 def _pod(obj: RawObject) -> Pod:
-    return obj if isinstance(obj, Pod) else Pod(obj.data)
+    return obj if obj.__class__ is Pod else Pod(obj.data)
 
 
 HAS_GATES: Final = "cannot be set until all schedulingGates have been cleared"

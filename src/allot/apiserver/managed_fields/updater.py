@@ -38,6 +38,7 @@ from allot.apiserver.managed_fields.schema_changes import reconciled
 from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
+Shape = tuple[Any, ...]
 ComparedIn = Callable[[str], Comparison]
 """How an object differs in a version."""
 MAX_REMEMBERED: Final = 256
@@ -58,20 +59,25 @@ _is_plain: Final = re.compile(r"[0-9A-Za-z-]{1,64}").fullmatch
 _encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 
 
-def metadata_shape(metadata: Any, left_out: str = "") -> tuple[str, ...] | None:
-    """The names in an object's metadata but one, which decide which fields are owned; None if values matter too, or for many names."""
-    if not isinstance(metadata, dict):
+def metadata_shape(metadata: Any, left_out: str = "") -> Shape | None:
+    """The names in an object's metadata, which decide which fields are owned; None if values matter too, or for many names.
+
+    What is in the field that is left out does not matter.
+    """
+    if metadata.__class__ is not dict:
         return None
-    names = []
+    shape: Shape = tuple(metadata)
     for name, value in metadata.items():
         if name in _PLAIN_METADATA:
-            names.append(f"f:{name}" if value is not None else f"null:{name}")
-        elif name in ("labels", "annotations") and isinstance(value, dict):
-            names.append(f"f:{name}")
-            names += [f"k:{key}" for key in value]
+            if value is None:
+                shape += ((name, None),)
+        elif name in ("labels", "annotations") and value.__class__ is dict:
+            if sum(map(len, value)) > MAX_SHAPE_LENGTH:
+                return None
+            shape += ((name, *value),)
         elif name != left_out:
             return None
-    return tuple(names) if sum(map(len, names)) <= MAX_SHAPE_LENGTH else None
+    return shape
 
 
 def _fields_of_owners(type_: ValueType, owners: Any) -> FieldSet:
@@ -138,9 +144,11 @@ class Updater:
         self._new_types: Mapping[str, ValueType] = {}
         self._whole_parts: Collection[str] = ()
         """Those of them that have no parts with separate owners."""
+        self._owner_type: ValueType | None = None
+        """Of ownerReferences, if a creator owns them."""
         self._known_parts: dict[tuple[str, ...], tuple[tuple[str, ValueType], ...]] = {}
         """Those of new objects by the names of all their fields."""
-        self._remembered: dict[tuple[str, ...] | bytes, FieldSet] = {}
+        self._remembered: dict[Shape | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
         self._last: tuple[Any, FieldSet] = (object(), {})
         """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
@@ -206,10 +214,9 @@ class Updater:
         self, type_: ValueType, empty: Document, metadata: Any, ignored: FieldSet
     ) -> FieldSet:
         """Those of the metadata, by its shape. Only the owners have other fields in every object."""
-        owner_type = type_.map.fields.get(OWNERS) if type_.map is not None else None
-        if f"f:{OWNERS}" in ignored.get("f:metadata", {}):
-            owner_type = None
-        owners = metadata.get(OWNERS) if isinstance(metadata, dict) and owner_type else None
+        owner_type, owners = self._owner_type, None
+        if owner_type is not None and metadata.__class__ is dict and OWNERS in metadata:
+            owners = metadata[OWNERS]
         shape = metadata_shape(metadata, OWNERS if owners else "")
         fields = self._remembered.get(shape) if shape is not None else None
         if fields is None:
@@ -243,15 +250,19 @@ class Updater:
         """The types of the parts of an object that its creator owns."""
         part = self.type.map
         assert part is not None
-        self._new_types = {
+        types = {
             name: type_
             for name, type_ in part.fields.items()
             if name == "metadata" or not contains(ignored, f"f:{name}")
         }
-        self._whole_parts = {name for name, type_ in self._new_types.items() if type_.has_one_owner}
-        return self._new_types
+        self._whole_parts = {name for name, type_ in types.items() if type_.has_one_owner}
+        metadata = types["metadata"].map if "metadata" in types else None
+        if metadata is not None and f"f:{OWNERS}" not in ignored.get("f:metadata", {}):
+            self._owner_type = metadata.fields.get(OWNERS)
+        self._new_types = types  # last, because other threads may be asking
+        return types
 
-    def _remember(self, key: tuple[str, ...] | bytes, fields: FieldSet) -> None:
+    def _remember(self, key: Shape | bytes, fields: FieldSet) -> None:
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered[key] = fields

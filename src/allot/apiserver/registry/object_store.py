@@ -31,7 +31,7 @@ from allot.apiserver.registry.turns import Turns
 from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
 from allot.apiserver.registry.write_requests import WriteRequests
-from allot.apiserver.registry.write_results import Written, accepted, completed
+from allot.apiserver.registry.write_results import RuleWarnings, Written, accepted, completed
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.codecs import storage_codec
@@ -51,7 +51,6 @@ from allot.storage.interface import (
     Store,
 )
 from allot.validation.expressions import ExpressionChecker
-from allot.validation.kubernetes_warnings import rule_warnings
 
 MAX_TRIES: Final = 100
 """Attempts of a write after conflicts, before the client gets 409."""
@@ -87,6 +86,7 @@ class ObjectStore:
         self._clock = clock
         self._requests = WriteRequests(gates, expressions, clock)
         self._turns = Turns()
+        self._rule_warnings = RuleWarnings(gates)
 
     @property
     def clock(self) -> Callable[[], datetime]:
@@ -129,10 +129,9 @@ class ObjectStore:
         info: RequestInfo,
         managers: tuple[dict[str, Any], ...],
     ) -> Written:
-        codec = storage_codec(resource)
+        codec, converts = storage_codec(resource), is_converted(resource)
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
-            request = self._requests.make(info, namespace, home)
             proposed: Any = obj
             mutation_warnings: tuple[str, ...] = ()
             size = info.size
@@ -143,7 +142,9 @@ class ObjectStore:
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
                 mutated = await self._admission.mutate(attributes)
                 proposed, mutation_warnings = mutated.object, mutated.warnings
-                size = work_after(mutated, resource, size)
+                if mutated.changed_size or mutated.grown_by:
+                    size = work_after(mutated, resource, size)
+            request = self._requests.make(info, namespace, home)
             worked = info if size == info.size else replace(info, size=size)
             if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
@@ -154,7 +155,7 @@ class ObjectStore:
             metadata = replace(
                 new.metadata,
                 uid=new.metadata.uid or new_uid(),
-                creation_timestamp=self._clock(),
+                creation_timestamp=request.now,
                 managed_fields=managers,
             )
             new = codec.with_metadata(new, metadata)
@@ -174,7 +175,7 @@ class ObjectStore:
                 raise
             warnings = [*mutation_warnings, *warnings, *admitted.warnings]
             to_store = attributes.new
-            if is_converted(resource):
+            if converts:
                 to_store = await self._converter.to_store(resource, to_store)
             operations += admitted.operations
             lock = self._admission.creation_lock(namespace)
@@ -184,7 +185,7 @@ class ObjectStore:
                 async with lock:
                     stored = await self._store_new(attributes, to_store, home, operations, codec)
             if stored is not None:
-                if is_converted(resource):
+                if converts:
                     stored = await self._converter.shown(resource, stored)
                 return Written(stored, warnings)
             # the namespace or a quota changed meanwhile
@@ -224,7 +225,7 @@ class ObjectStore:
     ) -> tuple[Any, list[str]]:
         outcome = pipeline_for(resource).create(obj, request)
         new, warnings = accepted(outcome, resource, obj.metadata.name)
-        return new, [*warnings, *rule_warnings(new, self._gates)]
+        return new, [*warnings, *self._rule_warnings.about(new)]
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
         """The namespace a new object goes to; None for kinds that have none."""

@@ -23,6 +23,7 @@ from allot.apiserver.registry.write_pipeline import (
 )
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.features import FeatureGates
 from allot.validation.kubernetes_warnings import rule_warnings
 
 
@@ -68,6 +69,24 @@ def completed(
     if isinstance(new, RawObject) or new.spec == old.spec:
         return new, warnings
     return new, [*warnings, *rule_warnings(new, request.gates)]
+
+
+class RuleWarnings:
+    """Warnings about new objects. Claims made from one template share their spec, which is looked at once."""
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self._gates = gates
+        self._last: tuple[object, list[str]] = (object(), [])
+        """The last spec of a DRA object, and the warnings about it."""
+
+    def about(self, new: Any) -> list[str]:
+        if isinstance(new, RawObject):
+            return []
+        spec, known = self._last
+        if new.spec is not spec:
+            known = rule_warnings(new, self._gates)
+            self._last = new.spec, known
+        return known
 
 
 def creatable_by_update(resource: Resource, obj: Any, *, dry_run: bool) -> Any:

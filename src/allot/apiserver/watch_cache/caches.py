@@ -111,7 +111,7 @@ class Caches:
 
         It is not decoded again: `obj` is what was encoded.
         """
-        cache = self.of(resource)
+        cache = self.of(stored_resource(resource))
         cache.catch_up()
         stored = cache.get(entry.key)
         if stored is None or stored.revision != entry.revision:

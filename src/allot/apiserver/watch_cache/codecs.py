@@ -70,7 +70,8 @@ class TypedCodec(PartialCodec):
 
     def strict_issues(self, body: bytes, version: str) -> list[str]:
         cls = scheme.version_of(self._kind, version).cls
-        return [str(issue) for issue in strict_issues(body, cls)]
+        issues = strict_issues(body, cls)
+        return [str(issue) for issue in issues] if issues else []
 
     def decode_stored(self, body: bytes) -> Any:
         return decode(body, self._hub, self.storage_version)
@@ -223,7 +224,8 @@ class RawCodec(PartialCodec):
 
     def document(self, obj: RawObject, version: str) -> dict[str, Any]:
         data = dict(self._from_storage(obj.data, version))
-        data.setdefault("metadata", {})
+        if "metadata" not in data:
+            data["metadata"] = {}
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
 

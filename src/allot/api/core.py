@@ -259,7 +259,7 @@ class Node(RawObject):
 class Namespace(RawObject):
     """A namespace."""
 
-    @property
+    @lazy
     def is_terminating(self) -> bool:
         return bool(self.get("status", "phase") == "Terminating")
 

@@ -48,6 +48,8 @@ def _changed(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
 
 def _default_metadata(metadata: ObjectMeta) -> ObjectMeta:
     """API times have whole seconds only."""
+    if metadata.creation_timestamp is None and metadata.deletion_timestamp is None:
+        return metadata
     created = whole_seconds(metadata.creation_timestamp)
     deleted = whole_seconds(metadata.deletion_timestamp)
     if created is metadata.creation_timestamp and deleted is metadata.deletion_timestamp:
@@ -160,6 +162,8 @@ def _default_allocation(allocation: AllocationResult) -> AllocationResult:
 
 
 def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
+    if status.allocation is None and not status.devices:
+        return status
     allocation = _default_allocation(status.allocation) if status.allocation else None
     devices = _changed(status.devices, _default_device_status)
     if allocation is status.allocation and devices is status.devices:

@@ -9,7 +9,7 @@ server does specially for a kind is in `allot/apiserver/kinds/<kind>.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from allot.api import core
@@ -59,7 +59,7 @@ class Kind:
         if not self.list_name:
             object.__setattr__(self, "list_name", f"{self.name}List")
 
-    @property
+    @cached_property
     def is_typed(self) -> bool:
         return self.hub is not None
 

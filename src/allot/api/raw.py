@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 
 _METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
+_VIEWS_OF_METADATA: Final = ("data", "key")
 _METADATA_LISTS: Final = ("finalizers", "ownerReferences")
 
 
@@ -157,9 +158,9 @@ class RawObject:
         copy = object.__new__(self.__class__)
         # With the views of other parts, too; that of the metadata is the same as if it is read again.
         views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
-        if "data" in views or "key" in views:
-            views.pop("data", None)
-            views.pop("key", None)
+        for name in _VIEWS_OF_METADATA:
+            if name in views:
+                views.pop(name)
         return copy
 
     def stored_metadata(self) -> ObjectMeta | Mapping[str, Any]:

@@ -211,7 +211,7 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = True) -> bytes:
     """JSON for clients of this version."""
-    body = _encoded(to_version(hub_object, gvk))
+    body = _encoded(lookup(gvk)[1].from_hub(hub_object))
     return _with_head(body, gvk) if type_meta else body
 
 

@@ -44,9 +44,12 @@ class PodStrategy(RawStrategy):
 
     def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
         pod = _pod(new)
-        yield from pod_strategy.validate_before_spec(pod)
-        yield from _validate_basics(pod)
-        yield from pod_strategy.validate_after_spec(pod)
+        spec = pod.rest.get("spec") or {}
+        facts = POD_SPECS.facts(spec)
+        yield from pod_strategy.validate_before_spec(pod, facts)
+        if "basics" not in facts.valid:
+            yield from _validate_basics(pod)
+        yield from pod_strategy.validate_after_spec(pod, spec)
 
     def prepare_update(self, new: RawObject, old: RawObject, request: WriteRequest) -> RawObject:
         for field in ("priority", "preemptionPolicy"):  # found on create, not again

@@ -15,7 +15,7 @@ from allot.api.core import Container, Pod, PodLevelResources, PodParts, PodSpec,
 from allot.api.decoding import from_value
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
-from allot.apiserver.kinds.pod_specs import POD_SPECS
+from allot.apiserver.kinds.pod_specs import POD_SPECS, SpecFacts
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
@@ -59,7 +59,7 @@ def parts_of(pod: RawObject) -> PodParts:
 def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     metadata = replace(
         pod.metadata,
-        name=generated_name(pod.metadata, request.new_name_suffix),
+        name=pod.metadata.name or generated_name(pod.metadata, request.new_name_suffix),
         namespace=pod.metadata.namespace or request.namespace,
         uid="",
         generation=1,
@@ -119,12 +119,12 @@ _SCHEDULING_GATED: Final = {
 
 def validate_create(pod: Pod, _: WriteRequest) -> list[FieldError]:
     """All but the plain parts of the spec."""
-    return [*validate_before_spec(pod), *validate_after_spec(pod)]
+    spec = pod.rest.get("spec") or {}
+    return [*validate_before_spec(pod, POD_SPECS.facts(spec)), *validate_after_spec(pod, spec)]
 
 
-def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
-    """The metadata of a new pod, and its claims."""
-    facts = POD_SPECS.facts(pod.rest.get("spec") or {})
+def validate_before_spec(pod: Pod, facts: SpecFacts) -> Iterator[FieldError]:
+    """The metadata of a new pod, and its claims, of whose spec these facts are known."""
     yield from validate_metadata(pod.metadata, namespaced=True)
     if "claims" not in facts.valid:
         yield from facts.errors("claims", lambda: validate_pod_spec(parts_of(pod).spec))
@@ -133,9 +133,9 @@ def validate_before_spec(pod: Pod) -> Iterator[FieldError]:
         yield from validate_pod_annotations(pod.metadata.annotations, pod.get("spec", default={}))
 
 
-def validate_after_spec(pod: Pod) -> Iterator[FieldError]:
-    """What a new pod may not have, and profiles in annotations that contradict its fields."""
-    path, spec = SPEC, pod.rest.get("spec") or {}
+def validate_after_spec(pod: Pod, spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    """What a new pod with this spec may not have, and profiles in annotations that contradict its fields."""
+    path = SPEC
     if spec.get("volumes"):
         yield from validate_token_volumes(spec, path / "volumes")
     if spec.get("ephemeralContainers"):

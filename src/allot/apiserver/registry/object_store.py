@@ -133,6 +133,7 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home = await self._namespace(resource, namespace)
             proposed: Any = obj
+            key: ObjectKey | None = None
             mutation_warnings: tuple[str, ...] = ()
             size = info.size
             if not self._admission.activity.is_idle:
@@ -162,7 +163,8 @@ class ObjectStore:
             name = metadata.name
             if home is not None and home.object.is_terminating:
                 raise api_errors.namespace_is_terminating(resource, name, namespace)
-            key = ObjectKey(namespace, name)
+            if key is None or key.name != name:
+                key = ObjectKey(namespace, name)
             attributes = AdmissionAttributes("create", resource, key, new, None, worked)
             operations: tuple[Operation, ...] = ()
             if self._hooks.are_for("create", resource):
@@ -225,7 +227,9 @@ class ObjectStore:
     ) -> tuple[Any, list[str]]:
         outcome = pipeline_for(resource).create(obj, request)
         new, warnings = accepted(outcome, resource, obj.metadata.name)
-        return new, [*warnings, *self._rule_warnings.about(new)]
+        if resource.info.is_typed:
+            warnings = [*warnings, *self._rule_warnings.about(new)]
+        return new, warnings
 
     async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
         """The namespace a new object goes to; None for kinds that have none."""

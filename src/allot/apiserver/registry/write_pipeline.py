@@ -220,7 +220,7 @@ def metadata_for_create(
     """Without what only the server sets, with a name and a namespace."""
     return replace(
         metadata,
-        name=generated_name(metadata, request.new_name_suffix),
+        name=metadata.name or generated_name(metadata, request.new_name_suffix),
         namespace=(metadata.namespace or request.namespace) if namespaced else "",
         uid="",
         resource_version="",

@@ -80,8 +80,7 @@ class RuleWarnings:
         """The last spec of a DRA object, and the warnings about it."""
 
     def about(self, new: Any) -> list[str]:
-        if isinstance(new, RawObject):
-            return []
+        """Those about a DRA object; there are none about others."""
         spec, known = self._last
         if new.spec is not spec:
             known = rule_warnings(new, self._gates)

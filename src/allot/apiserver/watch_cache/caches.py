@@ -113,10 +113,10 @@ class Caches:
         """
         cache = self.of(stored_resource(resource))
         cache.catch_up()
-        stored = cache.get(entry.key)
+        stored, codec = cache.get(entry.key), cache.codec
         if stored is None or stored.revision != entry.revision:
-            stored = StoredObject(entry, cache.codec)
-        if cache.codec.keeps_written:
+            return StoredObject(entry, codec, obj if codec.keeps_written else None)
+        if codec.keeps_written:
             stored.adopt(obj)
         return stored
 

@@ -21,13 +21,14 @@ class StoredObject:
 
     __slots__ = ("_bodies", "_object", "_written", "codec", "entry", "key", "revision")
 
-    def __init__(self, entry: Entry, codec: Codec) -> None:
+    def __init__(self, entry: Entry, codec: Codec, written: Any = None) -> None:
+        """`written` is what was encoded, of an object that is in no cache: nobody else keeps it."""
         self.entry = entry
         self.key = entry.key
         self.revision = entry.revision
         self.codec = codec
         self._object: Any = None
-        self._written: Any = None
+        self._written = written
         self._bodies: dict[Hashable, bytes] | None = None
 
     @property

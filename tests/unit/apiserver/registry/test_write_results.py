@@ -3,7 +3,6 @@ from __future__ import annotations
 from allot.api.base import replace
 from allot.api.claims import DeviceRequest, ExactDeviceRequest
 from allot.api.classes import DeviceClass, DeviceClassSpec
-from allot.api.raw import RawObject
 from allot.api.resource import CELDeviceSelector, DeviceSelector
 from allot.apiserver.registry.write_results import RuleWarnings
 from allot.features import DEFAULTS
@@ -24,8 +23,7 @@ def test_rule_warnings_are_those_of_the_spec() -> None:
     named, plain = a_claim(asking(NAMED)), a_claim(asking(()))
     of_class = DeviceClass(spec=DeviceClassSpec(selectors=NAMED))
     again = replace(named, metadata=plain.metadata)
-    raw = RawObject({"spec": {}})
 
-    for new in (named, again, plain, named, raw, of_class, plain, plain, again):
+    for new in (named, again, plain, named, of_class, plain, plain, again):
         assert warnings.about(new) == rule_warnings(new, GATES)
     assert len(warnings.about(named)) == len(warnings.about(of_class)) == 1

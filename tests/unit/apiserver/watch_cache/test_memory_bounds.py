@@ -12,9 +12,13 @@ import pytest
 
 from allot.apiserver.watch_cache import stored_objects
 from allot.apiserver.watch_cache.cache import ResourceCache
-from allot.apiserver.watch_cache.caches import key_prefix, resource_named
+from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
-from allot.apiserver.watch_cache.representations import OVERHEAD, RepresentationBudget
+from allot.apiserver.watch_cache.representations import (
+    OVERHEAD,
+    REPRESENTATIONS,
+    RepresentationBudget,
+)
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.apiserver.watch_cache.window import WindowBudget
 from allot.storage.interface import CompactedError, Delete, Entry, Put
@@ -216,3 +220,18 @@ def test_the_answer_of_a_write_is_not_kept() -> None:
             assert stored._bodies is not None
 
     asyncio.run(run())
+
+
+def test_a_written_object_that_is_in_no_cache_is_not_counted() -> None:
+    resource = resource_named("", "configmaps")
+    caches, codec = Caches(MemoryStore()), codec_for(resource)
+    entry = Entry("k", b'{"metadata":{"name":"a"},"data":{"k":"v"}}', 7, 7)
+    obj = codec.decode_stored(entry.value)
+    before = REPRESENTATIONS.bytes
+
+    stored = caches.written(resource, entry, obj)
+
+    assert stored.is_decoded
+    assert stored.object.get("data") == {"k": "v"}
+    assert stored.object.metadata.resource_version == "7"
+    assert REPRESENTATIONS.bytes == before

@@ -50,6 +50,11 @@ def without_empty_values(
     return _cleaned(schema, data)
 
 
+def may_have_empty_values(body: bytes) -> bool:
+    """Whether any field in JSON is empty, also one that is written nevertheless."""
+    return _some_empty_value.search(body) is not None
+
+
 @cache
 def _omitted_names(name: str) -> frozenset[bytes]:
     """The names of all fields that are not written when they are empty."""

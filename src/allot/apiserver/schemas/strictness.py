@@ -34,7 +34,7 @@ def type_errors(data: Mapping[str, Any], gvk: GroupVersionKind) -> DecodeError |
 def known_fields(document: Mapping[str, Any], gvk: GroupVersionKind) -> Mapping[str, Any]:
     """The document without unknown fields; raises `DecodeError` for the first value of the wrong JSON type."""
     schema = type_of(gvk)
-    if schema is None or _fits(document, schema, strict=True):
+    if schema is None or fits(document, schema, strict=True):
         return document
     problem = errors_of_type(document, schema)
     if problem is not None:
@@ -44,10 +44,10 @@ def known_fields(document: Mapping[str, Any], gvk: GroupVersionKind) -> Mapping[
 
 def errors_of_type(data: Any, schema: Type) -> DecodeError | None:
     """The same for a part of an object, such as its metadata."""
-    return None if _fits(data, schema) else first_mismatch(data, schema)
+    return None if fits(data, schema) else first_mismatch(data, schema)
 
 
-def _fits(data: Any, schema: Type, *, strict: bool = False) -> bool:
+def fits(data: Any, schema: Type, *, strict: bool = False) -> bool:
     """Whether all types match; if strict, whether all fields are known, too."""
     try:
         msgspec.convert(data, _struct(schema.name, strict), dec_hook=_hook(strict))
@@ -140,7 +140,7 @@ def unknown_fields(body: bytes, gvk: GroupVersionKind) -> list[StrictIssue]:
     if schema is None:
         return []
     document = msgspec.json.decode(body)
-    if _fits(document, schema, strict=True) and has_no_duplicates(body, document):
+    if fits(document, schema, strict=True) and has_no_duplicates(body, document):
         return []
     return _issues(body, schema)
 
@@ -150,7 +150,7 @@ def check_strictly(body: bytes, document: Any, gvk: GroupVersionKind) -> list[St
     schema = type_of(gvk)
     if schema is None:
         return []
-    if _fits(document, schema, strict=True):
+    if fits(document, schema, strict=True):
         return [] if has_no_duplicates(body, document) else _issues(body, schema)
     problem = errors_of_type(document, schema)
     if problem is not None:

@@ -35,6 +35,7 @@ from allot.apiserver.schemas.strictness import check_strictly, known_fields, unk
 from allot.apiserver.schemas.unknown_fields import without_unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
+from allot.apiserver.watch_cache.known_specs import KnownSpecs, sent_parts
 
 HUB: Final = "hub"
 """The storage version of a kind none of whose versions can say everything."""
@@ -144,7 +145,9 @@ class RawCodec(PartialCodec):
         self._type_meta = {"kind": resource.kind, "apiVersion": str(self._group_version)}
         self._defaults = resource.defaults
         self._has_part_defaults = isinstance(resource.defaults, PartDefaults)
+        self._known_specs: KnownSpecs | None = None
         if isinstance(resource.defaults, PartDefaults):
+            self._known_specs = KnownSpecs(resource.gvk(self.storage_version))
             gvk = resource.gvk(self.storage_version)
             self._defaults = resource.defaults.after(partial(canonical_part, gvk))
 
@@ -160,6 +163,12 @@ class RawCodec(PartialCodec):
     def decode_strictly(
         self, body: bytes, version: str, now: datetime
     ) -> tuple[RawObject, list[str]]:
+        known_specs = self._known_specs
+        parts = None if known_specs is None else sent_parts(body)
+        if known_specs is not None and parts is not None:
+            spec = known_specs.find(parts, body)
+            if spec is not None:
+                return self.view({"metadata": parts.metadata, "spec": spec, **self._type_meta}), []
         gvk = self.resource.gvk(version)
         document: Mapping[str, Any] = read_document(body)
         issues = check_strictly(body, document, gvk)
@@ -168,7 +177,11 @@ class RawCodec(PartialCodec):
         if len(body) > LARGE:
             release_interpreter(len(body))
         obj = self._with_defaults(self._cleaned(document, body, gvk), version)
-        return obj, [str(issue) for issue in issues] if issues else []
+        if issues:
+            return obj, [str(issue) for issue in issues]
+        if known_specs is not None and parts is not None and "spec" in obj.data:
+            known_specs.add(parts, obj.data["spec"])
+        return obj, []
 
     def _cleaned(
         self, data: Mapping[str, Any], body: bytes, gvk: GroupVersionKind

@@ -137,7 +137,7 @@ def field_manager_of(target: Target) -> FieldManager:
 def new_document(obj: Any, target: Target) -> Document:
     """The same of a new object: of DRA kinds all but the metadata stays JSON.
 
-    Of a claim in the hub version it has the spec as it is, which claims may share, and not the status, which nobody owns yet.
+    Of a claim in the hub version it has the spec as it is, which claims may share, and not the status, which its creator does not own.
     """
     if (
         obj.__class__ is ResourceClaim

@@ -22,7 +22,7 @@ class StoredObject:
     __slots__ = ("_bodies", "_object", "_written", "codec", "entry", "key", "revision")
 
     def __init__(self, entry: Entry, codec: Codec, written: Any = None) -> None:
-        """`written` is what was encoded, of an object that is in no cache: nobody else keeps it."""
+        """`written` is what was encoded, of an object that is in no cache and not counted as kept."""
         self.entry = entry
         self.key = entry.key
         self.revision = entry.revision

@@ -12,6 +12,8 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, compress, islice
 from typing import Final, TypeVar
 
+from allot.scheduler.core.lazy_sequence import LazySequence
+from allot.scheduler.core.score_groups import ScoreGroups, Scores
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.cluster import ClusterState
@@ -29,15 +31,13 @@ MANY: Final = 16
 class NodeResult:
     """The cached results of one node at one generation."""
 
-    __slots__ = ("fixed", "generation", "raw", "status")
+    __slots__ = ("generation", "scores", "status")
 
     def __init__(self, generation: int, status: Status) -> None:
         self.generation = generation
         self.status = status
-        self.fixed = 0
-        """The weighted sum of the scores that do not depend on other nodes."""
-        self.raw: tuple[int, ...] | None = None
-        """Scores that are normalized over all nodes; None until the node is scored."""
+        self.scores: Scores | None = None
+        """None until the node is scored."""
 
 
 EvaluateNode = Callable[[NodeInfo], NodeResult]
@@ -52,6 +52,8 @@ class EquivalenceClassCache:
         self._generation = 0
         self._results: list[NodeResult | None] = []
         self._fits = bytearray()
+        self._may_fit = 0
+        """How many nodes fit or have not been evaluated yet."""
         self._unknown: set[int] = set()
         """Nodes without a result."""
         self._unscored: set[int] = set()
@@ -59,6 +61,8 @@ class EquivalenceClassCache:
         self._fixed_scores: list[int] = []
         self._raw_scores: list[list[int]] = []
         """By scorer, then by index."""
+        self.groups = ScoreGroups()
+        """All nodes that have scores."""
         self._index_by_name: dict[str, int] = {}
         self._node_statuses: NodeStatuses | None = None
 
@@ -72,8 +76,11 @@ class EquivalenceClassCache:
         else:
             for node in cluster.nodes_changed_since(self._generation):
                 index = self._index_by_name[node.name]
+                result = self._results[index]
+                if result is not None and result.scores is not None:
+                    self.groups.remove(index, result.scores)
                 self._results[index] = None
-                self._fits[index] = MAY_FIT
+                self._set_fits(index, MAY_FIT)
                 self._unknown.add(index)
                 self._unscored.add(index)
                 self._node_statuses = None
@@ -89,6 +96,7 @@ class EquivalenceClassCache:
         self._fits = bytearray()
         self._fixed_scores = []
         self._raw_scores = []
+        self.groups.clear()
         self._unknown.clear()
         self._unscored.clear()
         for index, node in enumerate(nodes):
@@ -97,13 +105,16 @@ class EquivalenceClassCache:
                 result = None
             if result is None:
                 self._unknown.add(index)
-            if result is None or (result.raw is None and _fits_byte(result)):
+            scores = None if result is None else result.scores
+            if scores is None and _fits_byte(result):
                 self._unscored.add(index)
             self._results.append(result)
-            self._fixed_scores.append(0 if result is None else result.fixed)
+            self._fixed_scores.append(0 if scores is None else scores.fixed)
             self._fits.append(_fits_byte(result))
-            if result is not None and result.raw is not None:
-                self._put_raw_scores(index, result.raw)
+            if scores is not None:
+                self._put_raw_scores(index, scores.raw)
+                self.groups.add(index, scores)
+        self._may_fit = sum(self._fits)
 
     def indexes_from(self, start: int) -> Iterable[int]:
         """All indexes, beginning with `start` and wrapping around."""
@@ -120,15 +131,21 @@ class EquivalenceClassCache:
         result = evaluate(self.nodes[index])
         if result.status.code is not Code.ERROR:
             self._results[index] = result
-            self._fits[index] = _fits_byte(result)
-            self._unknown.discard(index)
+            self._set_fits(index, _fits_byte(result))
+            _discard(self._unknown, index)
             if not self._fits[index]:
-                self._unscored.discard(index)
+                _discard(self._unscored, index)
             self._node_statuses = None
         return result
 
-    def unscored(self, indexes: Sequence[int]) -> list[int]:
-        """Those of these nodes that have no scores, in the same order, which may wrap around."""
+    def _set_fits(self, index: int, fits: int) -> None:
+        self._may_fit += fits - self._fits[index]
+        self._fits[index] = fits
+
+    def unscored(self, indexes: Sequence[int], start: int) -> list[int]:
+        """Those of these nodes that have no scores, in the same order: from `start` on, wrapping around."""
+        if len(indexes) == self._may_fit:
+            return self._from(start, self._unscored)
         if len(self._unscored) > len(indexes) // MANY:
             return list(filter(self._unscored.__contains__, indexes))
         return [index for index in self._within(self._unscored, indexes) if index in indexes]
@@ -137,10 +154,13 @@ class EquivalenceClassCache:
         """The scores of a node that has a result."""
         result = self._results[index]
         assert result is not None, "the node has no result"
-        result.fixed = self._fixed_scores[index] = fixed
-        result.raw = raw
+        if result.scores is not None:
+            self.groups.remove(index, result.scores)
+        result.scores = Scores(fixed, raw)
+        self._fixed_scores[index] = fixed
         self._put_raw_scores(index, raw)
-        self._unscored.discard(index)
+        self.groups.add(index, result.scores)
+        _discard(self._unscored, index)
 
     def _put_raw_scores(self, index: int, raw: Sequence[int]) -> None:
         while len(self._raw_scores) < len(raw):
@@ -165,6 +185,8 @@ class EquivalenceClassCache:
 
         Nodes behind them are not evaluated.
         """
+        if wanted >= len(self.nodes):
+            return self._find_all(start, evaluate)
         while True:
             found = self._first_that_may_fit(start, wanted)
             # Every node without a result may fit, so all those in between are found.
@@ -177,6 +199,17 @@ class EquivalenceClassCache:
                 all_fit &= status is SUCCESS
             if all_fit:
                 return found
+
+    def _find_all(self, start: int, evaluate: EvaluateNode) -> Sequence[int] | Status:
+        for index in self._from(start, self._unknown):
+            status = self.at(index, evaluate).status
+            if status.code is Code.ERROR:
+                return status
+        return LazySequence(self._may_fit, lambda: self._first_that_may_fit(start, len(self.nodes)))
+
+    def _from(self, start: int, indexes: AbstractSet[int]) -> list[int]:
+        """These indexes in the order in which nodes are tried."""
+        return sorted(indexes, key=lambda index: (index < start, index))
 
     def _first_that_may_fit(self, start: int, wanted: int) -> Sequence[int]:
         end = start + wanted
@@ -217,3 +250,10 @@ def _selected(values: Sequence[T], indexes: Sequence[int]) -> list[T]:
 
 def _fits_byte(result: NodeResult | None) -> int:
     return MAY_FIT if result is None or result.status is SUCCESS else NOT_FITTING
+
+
+def _discard(indexes: set[int], index: int) -> None:
+    """Remove an index. An empty set that was large is slow to iterate until it is cleared."""
+    indexes.discard(index)
+    if not indexes:
+        indexes.clear()

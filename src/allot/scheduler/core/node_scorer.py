@@ -1,16 +1,18 @@
 """Scoring: the feasible node with the highest sum of weighted scores.
 
 Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results. Plugins that
-do not normalize contribute to one cached sum per node.
+do not normalize contribute to one cached sum per node. Where all nodes with scores are ranked by cached scores alone,
+nodes with equal scores are ranked together: the cost is that of the different scores, not of the nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import add
 
 from allot.scheduler.core.concerned_plugins import Concerned
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
+from allot.scheduler.core.lazy_sequence import LazySequence
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.durations import PRE_SCORE, SCORE, Durations
 from allot.scheduler.framework.plugins import ScorePlugin, has_own
@@ -35,6 +37,10 @@ class NodeScorer:
         self.other_scores = [plugin for plugin in profile.score if not plugin.scores_locally]
         """Plugins whose raw scores are cached if the results of their filter, or of `scores_by_filter`, are."""
         self._by_value = {plugin for plugin in profile.score if _normalizes_by_value(plugin)}
+        self._normalizes_nodes = (
+            frozenset(plugin for plugin in profile.score if _normalizes(plugin)) - self._by_value
+        )
+        """Plugins whose normalized scores depend on the nodes."""
 
     def best(
         self,
@@ -44,11 +50,12 @@ class NodeScorer:
         cache: EquivalenceClassCache,
         cached_scores: Sequence[ScorePlugin],
         indexes: Sequence[int],
+        start: int,
     ) -> NodeInfo:
-        """The node with the highest score; among equals the one that was tried first."""
+        """The node with the highest score; among equals the one that was tried first, from `start` on."""
         if len(indexes) == 1:
             return cache.nodes[indexes[0]]
-        nodes = cache.nodes_at(indexes)
+        nodes = LazySequence(len(indexes), lambda: cache.nodes_at(indexes))
         durations, samples = self._durations, state.samples
         began = started = durations.now()
         state.skipped_scores |= concerned.skipped_scores
@@ -60,16 +67,64 @@ class NodeScorer:
             if status.code is Code.SKIP:
                 state.skipped_scores.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        for index in cache.unscored(indexes):
+        for index in cache.unscored(indexes, start):
             self._score(state, pod, cache, index, cached_scores)
-        totals = cache.fixed_scores(indexes)
-        for number, scorer in enumerate(cached_scores):
-            if scorer.name not in state.skipped_scores:
-                started = samples.now() if samples is not None else 0.0
-                raw = cache.raw_scores(indexes, number)
-                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
-                if samples is not None:
-                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        if cache.groups.nodes == len(indexes) and self._ranks_groups(state, cached_scores):
+            best = self._best_of_groups(state, pod, cache, cached_scores, start)
+        else:
+            best = self._best_of_nodes(state, pod, cache, cached_scores, indexes, nodes)
+        durations.point(SCORE, Code.SUCCESS, began)
+        return best
+
+    def _ranks_groups(self, state: CycleState, cached_scores: Sequence[ScorePlugin]) -> bool:
+        """Whether a node's rank depends on nothing but its cached scores and which scores others have."""
+        skipped = state.skipped_scores
+        for plugin in self.other_scores:
+            if plugin not in cached_scores and plugin.name not in skipped:
+                return False
+        return all(
+            plugin.name in skipped for plugin in cached_scores if plugin in self._normalizes_nodes
+        )
+
+    def _best_of_groups(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cache: EquivalenceClassCache,
+        cached_scores: Sequence[ScorePlugin],
+        start: int,
+    ) -> NodeInfo:
+        groups = cache.groups.scores()
+        totals = self._with_cached(
+            state,
+            pod,
+            (),
+            cached_scores,
+            lambda number: [scores.raw[number] for scores in groups],
+            [scores.fixed for scores in groups],
+        )
+        highest = max(totals)
+        best = [scores for scores, total in zip(groups, totals, strict=True) if total == highest]
+        return cache.nodes[cache.groups.first(best, start)]
+
+    def _best_of_nodes(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        cache: EquivalenceClassCache,
+        cached_scores: Sequence[ScorePlugin],
+        indexes: Sequence[int],
+        nodes: Sequence[NodeInfo],
+    ) -> NodeInfo:
+        samples = state.samples
+        totals = self._with_cached(
+            state,
+            pod,
+            nodes,
+            cached_scores,
+            lambda number: cache.raw_scores(indexes, number),
+            cache.fixed_scores(indexes),
+        )
         for scorer in self.other_scores:
             if scorer not in cached_scores and scorer.name not in state.skipped_scores:
                 started = samples.now() if samples is not None else 0.0
@@ -77,8 +132,27 @@ class NodeScorer:
                 totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
                 if samples is not None:
                     samples.add(scorer.name, SCORE, Code.SUCCESS, started)
-        durations.point(SCORE, Code.SUCCESS, began)
         return nodes[totals.index(max(totals))]
+
+    def _with_cached(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Sequence[NodeInfo],
+        cached_scores: Sequence[ScorePlugin],
+        raw_scores: Callable[[int], list[int]],
+        totals: list[int],
+    ) -> list[int]:
+        """The totals with the normalized scores of the plugins whose raw scores are cached."""
+        samples = state.samples
+        for number, scorer in enumerate(cached_scores):
+            if scorer.name not in state.skipped_scores:
+                started = samples.now() if samples is not None else 0.0
+                raw = raw_scores(number)
+                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
+                if samples is not None:
+                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        return totals
 
     def _score(
         self,
@@ -100,7 +174,7 @@ class NodeScorer:
         self,
         state: CycleState,
         pod: PodInfo,
-        nodes: list[NodeInfo],
+        nodes: Sequence[NodeInfo],
         scorer: ScorePlugin,
         raw: list[int],
         totals: list[int],

@@ -113,7 +113,7 @@ class SchedulingCycle:
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
         chosen = self._scorer.best(
-            state, pod, concerned, cache, filters.cached_scores, tried.indexes
+            state, pod, concerned, cache, filters.cached_scores, tried.indexes, tried.start
         )
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
@@ -188,9 +188,9 @@ class SchedulingCycle:
         found = cache.find(start, wanted, self._evaluate_node(state, pod, filters))
         if isinstance(found, Status):
             return found
-        enough = len(found) == wanted and found
-        evaluated = (found[-1] - start) % total + 1 if enough else total
-        return _FeasibleNodes(found, evaluated)
+        stopped = len(found) == wanted < total
+        evaluated = (found[-1] - start) % total + 1 if stopped else total
+        return _FeasibleNodes(found, start, evaluated)
 
     def _find_uncached(
         self, state: CycleState, pod: PodInfo, filters: _Filters, allowed: _PreFilterNodes
@@ -201,9 +201,11 @@ class SchedulingCycle:
             filters.uncached,
             self._evaluate_node(state, pod, filters),
         )
-        indexes: Iterable[int] = cache.indexes_from(self._start % len(cache) if cache else 0)
+        start = self._start % len(cache) if cache else 0
+        indexes: Iterable[int] = cache.indexes_from(start)
         total = len(cache)
         if allowed.names is not None:
+            start = 0
             known = (cache.index_of(name) for name in allowed.names)
             indexes = sorted(index for index in known if index is not None)
             total = len(indexes)
@@ -225,7 +227,7 @@ class SchedulingCycle:
                 return status
             else:
                 statuses[node.name] = status
-        return _FeasibleNodes(found, evaluated, statuses)
+        return _FeasibleNodes(found, start, evaluated, statuses)
 
     def _evaluate_node(self, state: CycleState, pod: PodInfo, filters: _Filters) -> EvaluateNode:
         time = state.time
@@ -390,9 +392,10 @@ class _PreFilterNodes(NamedTuple):
 
 
 class _FeasibleNodes(NamedTuple):
-    """The indexes of nodes that fit, and how many were evaluated."""
+    """The indexes of nodes that fit, from `start` on, wrapping around, and how many were evaluated."""
 
     indexes: Sequence[int]
+    start: int
     evaluated: int
     statuses: dict[str, Status] = {}  # noqa: RUF012 - never changed
     """The statuses of the other nodes; empty if the cache has them."""

@@ -41,11 +41,11 @@ def test_a_search_evaluates_what_changed_and_finds_what_a_fresh_one_finds() -> N
         changed -= set(evaluated)
         if expected:
             some = expected[:: generator.choice([1, 3])]
-            unscored = cache.unscored(some)
+            unscored = cache.unscored(some, start)
             assert unscored == [index for index in some if index in cache._unscored]
             for index in unscored:
                 cache.put_scores(index, index, (-index, 2 * index))
-            assert not cache.unscored(some)
+            assert not cache.unscored(some, start)
             assert cache.fixed_scores(some) == some
             assert cache.raw_scores(some, 0) == [-index for index in some]
             assert cache.raw_scores(some, 1) == [2 * index for index in some]
@@ -63,4 +63,4 @@ def test_scores_stay_with_their_nodes_when_others_go() -> None:
 
     assert cache.fixed_scores(range(2)) == [0, 2]
     assert cache.raw_scores(range(2), 0) == [0, 20]
-    assert not cache.unscored(range(2))
+    assert not cache.unscored(range(2), 0)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
+from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
 from allot.scheduler.core.scheduling_cycle import MAX_EQUIVALENCE_CLASSES, SchedulingCycle
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import (
@@ -34,6 +35,7 @@ from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
+from allot.testing.builders import a_request, an_alternative
 from tests.unit.scheduler.plugins.dynamic_resources.claims import a_pod_with_claims, a_stored_claim
 from tests.unit.scheduler.plugins.dynamic_resources.plugin_fixture import Bench
 from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
@@ -482,6 +484,77 @@ def lines_for_another_pod(number_of_nodes: int) -> int:
 
 def test_another_pod_runs_no_line_per_node() -> None:
     assert lines_for_another_pod(80) == lines_for_another_pod(20)
+
+
+def test_nodes_ranked_in_groups_are_ranked_as_one_by_one() -> None:
+    """From any node on, after any changes, with several plugins of different weights."""
+    generator = random.Random(11)  # noqa: S311 - the same cluster each time
+    cluster = nodes(150)
+    scores = {node.name: generator.randrange(4) for node in cluster.nodes}
+    refused: dict[str, Status] = {}
+    kinds: list[tuple[type[Likes], type[Likes]]] = [(LikesByValue, Likes), (LikesScaled, Likes)]
+    cycles = []
+    for kind in kinds:
+        filter_ = Refuses()
+        filter_.refused = refused
+        scorers = [one(scores) for one in kind]
+        cycle = a_cycle(cluster, filter_, *scorers, percentage=100, **{kind[0].name: 3})
+        assert cycle._scorer._ranks_groups(CycleState(), cycle._scorer.raw_scores) == (
+            kind[0] is LikesByValue
+        )
+        cycles.append(cycle)
+    for _ in range(200):
+        for node in generator.sample(list(cluster.nodes), generator.choice([1, 2, 30])):
+            scores[node.name] = generator.randrange(4)
+            refused.pop(node.name, None)
+            if generator.random() < 0.3:
+                refused[node.name] = unschedulable("no")
+            cluster.touch(node.name)
+        start = generator.randrange(150)
+        for cycle in cycles:
+            cycle._start = start
+
+        assert chosen(cycles[0]) == chosen(cycles[1])
+
+
+def lines_for_another_pod_with_alternatives(number_of_nodes: int) -> int:
+    """For a pod that ranks all nodes, some of which are full, after the pod before got a device."""
+    facts = [a_node_facts(f"node-{number}") for number in range(number_of_nodes)]
+    names = [f"c{number}" for number in range(6)]
+    request = a_request(first_available=(an_alternative("two", count=2), an_alternative("one")))
+    bench = Bench(*(a_stored_claim(name, request) for name in names), nodes=facts)
+    cycle = a_cycle(bench.cluster, NodeResourcesFit(), bench.plugin)
+
+    def schedule(name: str) -> None:
+        pod = a_pod_with_claims(name, pod=f"pod-of-{name}")
+        decision = cycle.decide(pod)
+        assert isinstance(decision, Chosen)
+        bench.cluster.assume_pod(pod, decision.node_name)
+        assert bench.plugin.reserve(decision.state, pod, decision.node_name).is_success
+
+    for name in names[:-1]:
+        schedule(name)
+    before = cycle.evaluations
+    lines = lines_run(lambda: schedule(names[-1]))
+    assert cycle.evaluations == before + 1
+    return lines
+
+
+def test_another_pod_with_alternatives_runs_no_line_per_node() -> None:
+    few, many = map(lines_for_another_pod_with_alternatives, (100, 1000))
+
+    assert many == few
+
+
+def test_nodes_with_cached_scores_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = nodes(150)
+    cycle = a_cycle(cluster, Refuses({"n4": unschedulable("no")}), LikesByValue({}), percentage=100)
+    chosen(cycle)
+    cluster.touch("n3")
+    monkeypatch.setattr(EquivalenceClassCache, "_first_that_may_fit", None)
+    monkeypatch.setattr(EquivalenceClassCache, "nodes_at", None)
+
+    assert chosen(cycle) == "n0"
 
 
 def test_a_node_that_changed_is_looked_at_again() -> None:

@@ -184,7 +184,8 @@ class Scheduler:
     async def _attempt(self, queued: QueuedPodInfo) -> None:
         """Schedule a pod, in several time slices if needed; after the last one, in the background."""
         limits = self._limits
-        for _ in range(limits.max_slices if limits is not None else 1):
+        slices_left = limits.max_slices if limits is not None else 1
+        while slices_left > 0:
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
             if self._try_to_schedule(queued, time_slice or UNLIMITED):
                 return
@@ -193,6 +194,8 @@ class Scheduler:
             queued.needs_preparation = time_slice.was_for_preparation
             if not time_slice.has_progress:
                 break
+            if not time_slice.has_many_results:
+                slices_left -= 1
             await asyncio.sleep(0)
             if not self.queue.is_being_tried(queued):
                 return  # deleted

@@ -8,7 +8,8 @@
 
 Most decisions end within the first slice. Otherwise the decision continues in the next slice, after other tasks of
 the event loop, such as bindings and informers, have run; results of nodes are cached. A decision that makes no
-progress in a slice, or takes too many of them, is made in a child process. Before that, devices that
+progress in a slice, or takes too many of them, is made in a child process. Slices with results for many nodes do not
+count: the first pod of its kind in a large cluster needs some. Before a child is started, devices that
 are new are prepared in further slices: a child would lose what it prepares.
 
 `check` raises `DeadlineExceededError` when the time is over. Slices count CPU time, so that they do not depend on how
@@ -32,7 +33,7 @@ class DecisionLimits(NamedTuple):
     slice_seconds: float = 0.02
     """For one slice in the event loop. CPU time."""
     max_slices: int = 10
-    """How many slices before the decision is made in a child process."""
+    """How many slices before the decision is made in a child process; those with many results do not count."""
 
 
 class DecisionTime(Protocol):
@@ -64,6 +65,10 @@ class DecisionTime(Protocol):
 
 MIN_PREPARED: Final = 64
 """A slice that prepares fewer devices spends its time otherwise: on a search, or on expressions that take long."""
+
+
+MANY_RESULTS: Final = 256
+"""So many results in one slice: nodes are quick to evaluate. A result of the filters and one of a slow plugin count as two."""
 
 
 class UnlimitedTime:
@@ -99,8 +104,7 @@ class TimeSlice:
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
         self._ends = clock() + seconds
-        self.has_progress = False
-        """Whether the next slice can begin with more than this one did."""
+        self._results = 0
         self._prepared = 0
 
     def check(self) -> None:
@@ -111,10 +115,20 @@ class TimeSlice:
         self.check()
 
     def result_cached(self) -> None:
-        self.has_progress = True
+        self._results += 1
 
     def devices_prepared(self, number: int) -> None:
         self._prepared += number
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether the next slice can begin with more than this one did."""
+        return self._results > 0
+
+    @property
+    def has_many_results(self) -> bool:
+        """Whether nodes are quick to evaluate, so that further slices will end soon."""
+        return self._results >= MANY_RESULTS
 
     @property
     def was_for_preparation(self) -> bool:

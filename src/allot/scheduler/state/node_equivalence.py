@@ -21,24 +21,17 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 
 class _Slice:
-    """A node-local slice, and its content without names."""
+    """The pool of a node-local slice, and the slice's content without names."""
 
-    __slots__ = ("_content", "pool", "slice")
+    __slots__ = ("content", "pool")
 
     def __init__(self, slice_: ResourceSlice) -> None:
         spec = slice_.spec
-        self.slice = slice_
         self.pool = PoolId(spec.driver, spec.pool.name)
-        self._content: bytes | None = None
-
-    @property
-    def content(self) -> bytes:
-        if self._content is None:
-            spec = self.slice.spec
-            nameless = replace(spec.pool, name="")
-            assert isinstance(nameless, ResourcePool)
-            self._content = _encoder.encode(replace(spec, pool=nameless, node_name=""))
-        return self._content
+        nameless = replace(spec.pool, name="")
+        assert isinstance(nameless, ResourcePool)
+        # Now, not when it is asked for: the first pod would wait for the slices of all nodes.
+        self.content = _encoder.encode(replace(spec, pool=nameless, node_name=""))
 
 
 class NodeEquivalence:

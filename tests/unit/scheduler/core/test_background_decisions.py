@@ -21,8 +21,10 @@ from allot.scheduler.core.pod_status import PodStatusReporter
 from allot.scheduler.core.scheduler import MAX_PREPARATION_SLICES, UNDECIDED, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
+from allot.scheduler.framework import deadlines
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.deadlines import (
+    MANY_RESULTS,
     MIN_PREPARED,
     DecisionDeadline,
     DecisionLimits,
@@ -306,6 +308,17 @@ def test_many_small_answers_are_found_in_slices() -> None:
     assert len(stage.plugin.known["wide"]) == 90
 
 
+def test_slices_with_results_for_many_nodes_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first pod of its kind in a large cluster: a child would have to send all results."""
+    monkeypatch.setattr(background_decisions, "in_child", None)
+    monkeypatch.setattr(deadlines, "MANY_RESULTS", 4)
+    stage = Stage(DecisionLimits(ALLOWED_TO_TAKE, slice_seconds=0.005, max_slices=1), 90)
+    stage.add("wide", **{f"n{number}": "1000" for number in range(90)})
+    stage.play(lambda: bool(stage.plugin.bound))
+
+    assert stage.plugin.searches > 90, "some were interrupted"
+
+
 def test_an_error_in_a_child_is_reported() -> None:
     stage = Stage(DecisionLimits(ALLOWED_TO_TAKE, slice_seconds=0.005))
     stage.add("broken", n0="error")
@@ -417,6 +430,16 @@ def test_a_slice_ends() -> None:
     with pytest.raises(DeadlineExceededError):
         time_slice.check()
     assert not time_slice.has_progress
+
+
+def test_a_slice_knows_whether_it_had_many_results() -> None:
+    time_slice = TimeSlice(0.02, Clock())
+    answers = [(time_slice.has_progress, time_slice.has_many_results)]
+    for count in (1, MANY_RESULTS - 2, 1):
+        for _ in range(count):
+            time_slice.result_cached()
+        answers.append((time_slice.has_progress, time_slice.has_many_results))
+    assert answers == [(False, False), (True, False), (True, False), (True, True)]
 
 
 def test_a_slice_that_prepares_many_devices_is_worth_another() -> None:

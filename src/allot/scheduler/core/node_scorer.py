@@ -7,7 +7,7 @@ nodes with equal scores are ranked together: the cost is that of the different s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import add
 
 from allot.scheduler.core.concerned_plugins import Concerned
@@ -67,8 +67,7 @@ class NodeScorer:
             if status.code is Code.SKIP:
                 state.skipped_scores.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        for index in cache.unscored(indexes, start):
-            self._score(state, pod, cache, index, cached_scores)
+        self._score(state, pod, cache, cache.unscored(indexes, start), cached_scores)
         if cache.groups.nodes == len(indexes) and self._ranks_groups(state, cached_scores):
             best = self._best_of_groups(state, pod, cache, cached_scores, start)
         else:
@@ -159,16 +158,25 @@ class NodeScorer:
         state: CycleState,
         pod: PodInfo,
         cache: EquivalenceClassCache,
-        index: int,
+        indexes: Iterable[int],
         cached: Sequence[ScorePlugin],
     ) -> None:
-        node, weights = cache.nodes[index], self._profile.weight_by_plugin
-        fixed = 0
-        for plugin in self._fixed_scores:
-            if plugin.name not in state.skipped_scores:
-                fixed += weights[plugin.name] * plugin.score(state, pod, node)
-        raw = tuple([plugin.score(state, pod, node) for plugin in cached])
-        cache.put_scores(index, fixed, raw)
+        """Score these nodes; scores are cached, so that the next slice continues if the time is over."""
+        time, weights = state.time, self._profile.weight_by_plugin
+        fixed_scores = [
+            (plugin, weights[plugin.name])
+            for plugin in self._fixed_scores
+            if plugin.name not in state.skipped_scores
+        ]
+        for index in indexes:
+            if not time.skips_slow_nodes:
+                time.check()
+            node, fixed = cache.nodes[index], 0
+            for plugin, weight in fixed_scores:
+                fixed += weight * plugin.score(state, pod, node)
+            raw = tuple([plugin.score(state, pod, node) for plugin in cached])
+            cache.put_scores(index, fixed, raw)
+            time.result_cached()
 
     def _with_weighted(
         self,

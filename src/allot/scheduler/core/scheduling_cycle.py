@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from allot.deadline import DeadlineExceededError
 from allot.scheduler.core.concerned_plugins import Concerned, ConcernedPlugins
 from allot.scheduler.core.decisions import Chosen, CycleError, Decision, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache, EvaluateNode, NodeResult
@@ -108,13 +109,18 @@ class SchedulingCycle:
         durations.point(FILTER, _code(tried), began)
         if isinstance(tried, Status):
             return CycleError(state, _wrapped(tried))
+        before = self._start
         if allowed.names is None and (total := len(cache.nodes)):
             self._start = (self._start + tried.evaluated) % total
         if not tried.indexes:
             return self._unschedulable(state, tried.statuses or cache.node_statuses(), allowed)
-        chosen = self._scorer.best(
-            state, pod, concerned, cache, filters.cached_scores, tried.indexes, tried.start
-        )
+        try:
+            chosen = self._scorer.best(
+                state, pod, concerned, cache, filters.cached_scores, tried.indexes, tried.start
+            )
+        except DeadlineExceededError:
+            self._start = before  # so that the next slice finds the same nodes
+            raise
         return Chosen(chosen.name, state, tried.evaluated, len(tried.indexes))
 
     def decide_on(self, pod: PodInfo, node_name: str) -> Chosen | Status | None:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import pytest
 
+from allot.deadline import DeadlineExceededError
 from allot.scheduler.core.decisions import Chosen, CycleError, NoNode
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
 from allot.scheduler.core.scheduling_cycle import MAX_EQUIVALENCE_CLASSES, SchedulingCycle
 from allot.scheduler.framework.cycle_state import CycleState
+from allot.scheduler.framework.deadlines import TimeSlice
 from allot.scheduler.framework.plugins import (
     FilterPlugin,
     Plugin,
@@ -555,6 +557,35 @@ def test_nodes_with_cached_scores_are_not_listed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(EquivalenceClassCache, "nodes_at", None)
 
     assert chosen(cycle) == "n0"
+
+
+class InterruptsScoring(TimeSlice):
+    """Over after so many scores."""
+
+    def __init__(self, scores: int) -> None:
+        super().__init__(1.0, lambda: 0.0)
+        self.scores = scores
+        self.scorer: Likes | None = None
+
+    def check(self) -> None:
+        if self.scorer is not None and self.scorer.asked >= self.scores:
+            raise DeadlineExceededError
+
+
+def test_scoring_goes_on_in_the_next_slice() -> None:
+    """With the same nodes: the search begins where the interrupted one began."""
+    cluster = nodes(300)
+    filters = Refuses()
+    scorer = Likes({"n7": 1, "n200": 2})
+    cycle = a_cycle(cluster, filters, scorer)
+    time = InterruptsScoring(60)
+    time.scorer = scorer
+    with pytest.raises(DeadlineExceededError):
+        cycle.decide(a_pod_info(), time)
+    assert time.has_progress
+
+    assert chosen(cycle) == "n7"
+    assert scorer.asked == len(filters.asked) == cycle._nodes_to_find(CycleState(), 300)
 
 
 def test_a_node_that_changed_is_looked_at_again() -> None:

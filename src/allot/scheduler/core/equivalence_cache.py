@@ -8,12 +8,12 @@ The cost of a search is proportional to the changes since the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import chain, compress, islice
 from typing import Final, TypeVar
 
 from allot.scheduler.core.lazy_sequence import LazySequence
 from allot.scheduler.core.score_groups import ScoreGroups, Scores
+from allot.scheduler.core.sorted_indexes import SortedIndexes
 from allot.scheduler.framework.node_statuses import NodeStatuses
 from allot.scheduler.framework.status import SUCCESS, Code, Status
 from allot.scheduler.state.cluster import ClusterState
@@ -24,8 +24,6 @@ T = TypeVar("T")
 NOT_FITTING: Final = 0
 MAY_FIT: Final = 1
 """It fits, or has not been evaluated yet."""
-MANY: Final = 16
-"""From one of so many nodes on, all are looked at instead of those that changed."""
 
 
 class NodeResult:
@@ -54,9 +52,9 @@ class EquivalenceClassCache:
         self._fits = bytearray()
         self._may_fit = 0
         """How many nodes fit or have not been evaluated yet."""
-        self._unknown: set[int] = set()
+        self._unknown = SortedIndexes()
         """Nodes without a result."""
-        self._unscored: set[int] = set()
+        self._unscored = SortedIndexes()
         """Nodes without scores that may fit; with those without a result."""
         self._fixed_scores: list[int] = []
         self._raw_scores: list[list[int]] = []
@@ -132,9 +130,9 @@ class EquivalenceClassCache:
         if result.status.code is not Code.ERROR:
             self._results[index] = result
             self._set_fits(index, _fits_byte(result))
-            _discard(self._unknown, index)
+            self._unknown.discard(index)
             if not self._fits[index]:
-                _discard(self._unscored, index)
+                self._unscored.discard(index)
             self._node_statuses = None
         return result
 
@@ -145,10 +143,10 @@ class EquivalenceClassCache:
     def unscored(self, indexes: Sequence[int], start: int) -> list[int]:
         """Those of these nodes that have no scores, in the same order: from `start` on, wrapping around."""
         if len(indexes) == self._may_fit:
-            return self._from(start, self._unscored)
-        if len(self._unscored) > len(indexes) // MANY:
-            return list(filter(self._unscored.__contains__, indexes))
-        return [index for index in self._within(self._unscored, indexes) if index in indexes]
+            return self._unscored.all_from(start)
+        some = self._unscored.between(indexes[0], indexes[-1])
+        wanted = set(indexes) if len(some) > 1 and not isinstance(indexes, range) else indexes
+        return [index for index in some if index in wanted]
 
     def put_scores(self, index: int, fixed: int, raw: tuple[int, ...]) -> None:
         """The scores of a node that has a result."""
@@ -160,7 +158,7 @@ class EquivalenceClassCache:
         self._fixed_scores[index] = fixed
         self._put_raw_scores(index, raw)
         self.groups.add(index, result.scores)
-        _discard(self._unscored, index)
+        self._unscored.discard(index)
 
     def _put_raw_scores(self, index: int, raw: Sequence[int]) -> None:
         while len(self._raw_scores) < len(raw):
@@ -190,7 +188,7 @@ class EquivalenceClassCache:
         while True:
             found = self._first_that_may_fit(start, wanted)
             # Every node without a result may fit, so all those in between are found.
-            unknown = self._within(self._unknown, found) if found and self._unknown else ()
+            unknown = self._unknown.between(found[0], found[-1]) if found else ()
             all_fit = True
             for index in unknown:
                 status = self.at(index, evaluate).status
@@ -201,15 +199,11 @@ class EquivalenceClassCache:
                 return found
 
     def _find_all(self, start: int, evaluate: EvaluateNode) -> Sequence[int] | Status:
-        for index in self._from(start, self._unknown):
+        for index in self._unknown.all_from(start):
             status = self.at(index, evaluate).status
             if status.code is Code.ERROR:
                 return status
         return LazySequence(self._may_fit, lambda: self._first_that_may_fit(start, len(self.nodes)))
-
-    def _from(self, start: int, indexes: AbstractSet[int]) -> list[int]:
-        """These indexes in the order in which nodes are tried."""
-        return sorted(indexes, key=lambda index: (index < start, index))
 
     def _first_that_may_fit(self, start: int, wanted: int) -> Sequence[int]:
         end = start + wanted
@@ -217,15 +211,6 @@ class EquivalenceClassCache:
             return range(start, end)
         fits = self._fits[start:] + self._fits[:start]
         return list(islice(compress(self.indexes_from(start), fits), wanted))
-
-    def _within(self, few: AbstractSet[int], indexes: Sequence[int]) -> list[int]:
-        """Those of `few` between the first and the last of `indexes`, which may wrap around, in that order."""
-        total, first = len(self.nodes), indexes[0]
-        last = (indexes[-1] - first) % total
-        if len(few) == 1:
-            return [index for index in few if (index - first) % total <= last]
-        places = ((index - first) % total for index in few)
-        return [(first + place) % total for place in sorted(places) if place <= last]
 
     def node_statuses(self) -> NodeStatuses:
         """The statuses of nodes that do not fit; the same object until one of them changes."""
@@ -250,10 +235,3 @@ def _selected(values: Sequence[T], indexes: Sequence[int]) -> list[T]:
 
 def _fits_byte(result: NodeResult | None) -> int:
     return MAY_FIT if result is None or result.status is SUCCESS else NOT_FITTING
-
-
-def _discard(indexes: set[int], index: int) -> None:
-    """Remove an index. An empty set that was large is slow to iterate until it is cleared."""
-    indexes.discard(index)
-    if not indexes:
-        indexes.clear()

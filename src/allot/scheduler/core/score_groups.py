@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from allot.scheduler.core.sorted_indexes import SortedIndexes
 
 
 class Scores(NamedTuple):
@@ -20,20 +21,23 @@ class ScoreGroups:
     """The indexes of nodes, by scores. Few nodes change from one pod to the next, and many have equal scores."""
 
     def __init__(self) -> None:
-        self._indexes: dict[Scores, list[int]] = {}
-        """In ascending order; none is empty."""
+        self._indexes: dict[Scores, SortedIndexes] = {}
+        """None is empty."""
         self.nodes = 0
         """The number of nodes in all groups."""
 
     def add(self, index: int, scores: Scores) -> None:
         """Add a node that is in no group."""
-        insort(self._indexes.setdefault(scores, []), index)
+        indexes = self._indexes.get(scores)
+        if indexes is None:
+            indexes = self._indexes[scores] = SortedIndexes()
+        indexes.add(index)
         self.nodes += 1
 
     def remove(self, index: int, scores: Scores) -> None:
         """Remove a node from its group."""
         indexes = self._indexes[scores]
-        del indexes[bisect_left(indexes, index)]
+        indexes.discard(index)
         if not indexes:
             del self._indexes[scores]
         self.nodes -= 1
@@ -48,9 +52,5 @@ class ScoreGroups:
 
     def first(self, scores: Iterable[Scores], start: int) -> int:
         """The first node with one of these scores from `start` on; indexes wrap around."""
-        firsts = [self._first_of(self._indexes[each], start) for each in scores]
+        firsts = [self._indexes[each].first_from(start) for each in scores]
         return min(firsts, key=lambda index: (index < start, index))
-
-    def _first_of(self, indexes: list[int], start: int) -> int:
-        place = bisect_left(indexes, start)
-        return indexes[place] if place < len(indexes) else indexes[0]

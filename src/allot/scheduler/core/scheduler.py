@@ -48,6 +48,8 @@ MAX_BACKGROUND_ATTEMPTS: Final = 6
 """After so many background decisions without a result, a pod is requeued with a timeout."""
 MAX_PREPARATION_SLICES: Final = 200
 """Slices in which devices are prepared before a background decision, for hundreds of thousands of them."""
+MAX_SLICES: Final = 200
+"""Slices before a background decision, whatever they achieve: nodes may change faster than they are evaluated."""
 UNDECIDED: Final = "the search for devices takes long and goes on."
 
 
@@ -185,7 +187,7 @@ class Scheduler:
         """Schedule a pod, in several time slices if needed; after the last one, in the background."""
         limits = self._limits
         slices_left = limits.max_slices if limits is not None else 1
-        while slices_left > 0:
+        for _ in range(MAX_SLICES):
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
             if self._try_to_schedule(queued, time_slice or UNLIMITED):
                 return
@@ -196,6 +198,8 @@ class Scheduler:
                 break
             if not time_slice.has_many_results:
                 slices_left -= 1
+                if not slices_left:
+                    break
             await asyncio.sleep(0)
             if not self.queue.is_being_tried(queued):
                 return  # deleted

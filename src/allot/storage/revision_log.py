@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
@@ -48,8 +48,8 @@ PRAGMAS: Final = (
 )
 
 MAX_CHANGES_PER_WRITE: Final = 1 << POSITION_BITS
-MAX_ROWS_PER_STATEMENT: Final = 16
-"""Statements are prepared once for each number of rows."""
+MAX_ROWS_PER_STATEMENT: Final = 64
+"""Statements are prepared once for each number of rows, and are kept: all of them take 2 MB."""
 
 _PREVIOUS_ROW: Final = (
     f"BETWEEN l.previous << {POSITION_BITS} AND (l.previous + 1 << {POSITION_BITS}) - 1"
@@ -150,10 +150,11 @@ class RevisionLog:
         is_due = abs(time - self._last_time) >= self._seconds_between_times
         if len(rows) <= MAX_ROWS_PER_STATEMENT and not is_due:
             # A transaction of its own, in one call: the interpreter lock changes hands once.
-            self._connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
+            self._insert(rows)
         else:
             with self._transaction():
-                self._connection.executemany(_insert(1), rows)
+                for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
+                    self._insert(rows[start : start + MAX_ROWS_PER_STATEMENT])
                 if is_due and last:
                     self._connection.execute(
                         "INSERT OR REPLACE INTO times VALUES (?, ?, ?)",
@@ -164,6 +165,9 @@ class RevisionLog:
         if self._mark is not None:
             place, *_, checksum, _value = rows[-1]
             self._mark.advance(place >> POSITION_BITS, checksum)
+
+    def _insert(self, rows: Sequence[Iterable[Any]]) -> None:
+        self._connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
 
     def begin_with(self, records: Iterable[Record], revision: int) -> None:
         """Fill an empty log with the remaining records of a log that was compacted up to `revision`."""

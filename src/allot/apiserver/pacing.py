@@ -58,7 +58,7 @@ class Pacer:
         self._clock = clock
         self._stretch = stretch
         # Many tasks that begin in one iteration do not have a stretch each.
-        self._started = -inf if _iterations().is_long else clock()
+        self._started = -inf if loop_iterations().is_long else clock()
 
     @property
     def is_due(self) -> bool:
@@ -66,7 +66,7 @@ class Pacer:
 
     async def pause(self) -> None:
         """Yield to other tasks. Paused tasks resume in turns, so that many do not add up to a long stretch."""
-        await _iterations().wait(Priority.PAUSED)
+        await loop_iterations().wait(Priority.PAUSED)
         self._started = self._clock()
 
     async def each(self, items: Iterable[T]) -> AsyncIterator[T]:
@@ -96,7 +96,7 @@ _IN_TURNS: Final = ((Priority.REQUEST, Priority.LINKED), (Priority.LIST,), (Prio
 
 async def begin_work(priority: Priority = Priority.REQUEST) -> None:
     """Before a request or an event of a watch: wait for a later iteration of the event loop if this one is long already."""
-    iterations = _iterations()
+    iterations = loop_iterations()
     if iterations.is_busy(priority):
         await iterations.wait(priority)
 
@@ -193,7 +193,8 @@ _known_iterations: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIterat
 _last_used: LoopIterations | None = None
 
 
-def _iterations() -> LoopIterations:
+def loop_iterations() -> LoopIterations:
+    """Those of the running event loop."""
     global _last_used
     loop, last = asyncio.get_running_loop(), _last_used
     if last is not None and last.loop() is loop:  # a process has one loop, mostly

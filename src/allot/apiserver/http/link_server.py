@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from allot.apiserver.http.exchange import Exchange
 from allot.apiserver.http.linked_exchange import LinkedExchange, LinkedStream
-from allot.apiserver.pacing import Priority, begin_work
+from allot.apiserver.pacing import Priority, loop_iterations
 from allot.client.asgi import Headers
 from allot.client.component_users import DRIVERS, NODES, ComponentUser, component_user
 from allot.client.link import (
@@ -52,8 +52,10 @@ class LinkServer:
     """Answers what comes over one link, as requests of the components that they name."""
 
     def __init__(self, app: LinkedApplication, store: Store) -> None:
+        """For use in the event loop that runs."""
         self._app = app
         self._store = store
+        self._iterations = loop_iterations()
         self._protocol = FrameProtocol(self._received, self._on_lost)
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: list[asyncio.Future[list[RequestFrame]]] = []
@@ -167,7 +169,8 @@ class LinkServer:
         """Answer a request; the status code."""
         user, early = _asker(frame)
         exchange = LinkedExchange(frame, user, sees_pending_writes=early)
-        await begin_work(Priority.LINKED)  # hundreds may come at once
+        if self._iterations.is_busy(Priority.LINKED):  # hundreds may come at once
+            await self._iterations.wait(Priority.LINKED)
         try:
             await self._app.serve(exchange)
         except Exception:

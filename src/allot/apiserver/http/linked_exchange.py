@@ -109,7 +109,7 @@ class LinkedExchange:
 class LinkedStream(LinkedExchange):
     """A request whose answer is sent while it is made, as far as the reader has taken it."""
 
-    __slots__ = ("_ahead", "_left", "_room", "_send")
+    __slots__ = ("_ahead", "_is_left", "_left", "_room", "_send")
 
     def __init__(
         self,
@@ -123,8 +123,9 @@ class LinkedStream(LinkedExchange):
         self._send = send
         self._ahead = 0
         self._room = asyncio.Event()
-        self._room.set()
+        """Set when the reader has taken enough, or is gone."""
         self._left = asyncio.Event()
+        self._is_left = False
 
     def taken(self, size: int) -> None:
         """The reader has taken so many bytes."""
@@ -134,6 +135,7 @@ class LinkedStream(LinkedExchange):
 
     def leave(self) -> None:
         """The reader is gone."""
+        self._is_left = True
         self._left.set()
         self._room.set()
 
@@ -149,19 +151,18 @@ class LinkedStream(LinkedExchange):
             self._send(ChunkFrame(number, self.body))
 
     async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
-        number, send, room, left = self._frame.id, self._send, self._room, self._left
+        number, send, room = self._frame.id, self._send, self._room
         headers = [type_header(response.content_type), *response.headers]
         send(HeadFrame(number, 200, headers))
         async for chunk in response.chunks:
             if not chunk:
                 continue
-            if not room.is_set():
+            if self._ahead >= WINDOW and not self._is_left:
+                room.clear()
                 await room.wait()
-            if left.is_set():
+            if self._is_left:
                 continue
             size = len(chunk)
             self._ahead += size
-            if self._ahead >= WINDOW:
-                room.clear()
             send(ChunkFrame(number, chunk))
             count(size)

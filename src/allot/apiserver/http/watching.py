@@ -111,6 +111,8 @@ class Watcher:
             type(renderer) is Renderer and renderer.version == cache.codec.storage_version
         )
         """Whether objects are sent as they are stored, so that only selectors look into them."""
+        self._sends_stored = self._shows_stored and self._is_everything
+        """Whether nothing looks into objects: events are copies of what is stored."""
         self._options = options
         self._converter = converter if is_converted(selection.resource) else None
         self._has_news = False
@@ -160,9 +162,9 @@ class Watcher:
                         changes = await self._shown(changes)
                     if self.is_paced:
                         await begin_work(Priority.PAUSED)  # a change wakes all watches
-                    if len(changes) == 1 and self._work_on_change(changes[0]) <= LARGE:  # mostly
-                        if line := self._line(changes[0]):
-                            yield line
+                    if self._fit_together(changes):  # mostly
+                        if chunk := b"".join(map(self._line, changes)):
+                            yield chunk
                     else:
                         async for chunk in self._chunks(changes, self._line, self._work_on_change):
                             yield chunk
@@ -326,9 +328,17 @@ class Watcher:
             type_ = seen_as(selection.matches, change)
         return b"" if type_ is None else self._renderer.event(change, type_)
 
+    def _fit_together(self, changes: Sequence[ObjectChange]) -> bool:
+        """Whether the events of the changes make one piece, with little work."""
+        if len(changes) == 1:
+            return self._sends_stored or self._work_on_change(changes[0]) <= LARGE
+        return self._sends_stored and (
+            sum([len(change.shown(change.type).entry.value) for change in changes]) <= CHUNK_BYTES
+        )
+
     def _work_on_change(self, change: ObjectChange) -> int:
         """How much work the event of a change is, in bytes of JSON."""
-        if self._shows_stored and self._is_everything:
+        if self._sends_stored:
             return 0
         old, new = change.old, change.new
         work = 0 if old is None else self._work_on_object(old)
@@ -336,7 +346,7 @@ class Watcher:
 
     def _work_on_object(self, stored: StoredObject) -> int:
         if self._shows_stored:
-            return 0 if self._is_everything else stored.decoding_work
+            return 0 if self._sends_stored else stored.decoding_work
         return len(stored.entry.value)
 
     async def _chunks(

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 from allot.api.protobuf.envelope import in_envelope, watch_event
 from allot.apiserver.watch_cache.codec import Codec
 from allot.apiserver.watch_cache.representations import REPRESENTATIONS
 from allot.apiserver.watch_cache.stored_objects import StoredObject, with_revision
+
+_HEADS: Final = {
+    type_: b'{"type":"%b","object":' % type_.encode()
+    for type_ in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
+"""How the lines of events begin."""
 
 
 class ObjectChange:
@@ -43,7 +50,7 @@ class ObjectChange:
             shown = self.shown(type_)
             revision = self.revision if type_ == "DELETED" else shown.revision
             body = with_revision(shown.without_revision(codec, version), revision)
-            line = event_line(type_, head + body[1:])
+            line = b"%b%b%b}\n" % (_HEADS[type_], head, body[1:])
             self._keep(key, line)
         return line
 
@@ -81,4 +88,4 @@ class ObjectChange:
 
 
 def event_line(type_: str, body: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (type_.encode(), body)
+    return b"%b%b}\n" % (_HEADS[type_], body)

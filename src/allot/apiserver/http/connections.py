@@ -123,7 +123,8 @@ class Connections:
         """All requests are answered."""
         if slot.state == IDLE or slot not in self._slots:
             return
-        self._unevictable(slot)
+        if slot.state != BUSY:
+            self._unevictable(slot)
         slot.state = IDLE
         slot.deadline = self._clock() + self.limits.idle_seconds
         self._evictable.setdefault(slot.address, {})[slot] = None

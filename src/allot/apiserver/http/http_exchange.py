@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from allot.apiserver import api_errors
 from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
-from allot.apiserver.http.request_headers import decoded, known_headers, names_user
+from allot.apiserver.http.request_headers import by_name, decoded, known_headers, names_user
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
@@ -74,9 +74,8 @@ class Connection(Protocol):
     def is_write_paused(self) -> bool:
         """Whether what is sent now would wait for the client to take what was sent before."""
 
-    @property
-    def has_whole_body(self) -> bool:
-        """Whether all of the request has arrived, so that nothing has to be waited for."""
+    def whole_body(self) -> bytes | None:
+        """Take the body, if all of it has arrived and nothing has to be sent before; None otherwise."""
 
     def answer(self, code: int, headers: Headers, body: bytes) -> bool:
         """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent."""
@@ -106,6 +105,7 @@ class HttpExchange:
     ) -> None:
         self.scope = scope
         self.method: str = scope["method"]
+        self._headers = by_name(scope["headers"])
         self.receive = receive
         self._send = send
         self._transfer_limits = transfer_limits
@@ -119,8 +119,10 @@ class HttpExchange:
             self.certificate = extensions.get(TLS)
             # Taken out: it refers to the scope, and cycles of references are collected late, or never.
             self._connection = extensions.pop(CONNECTION, None)
-            self._announced = _announced_size(self.header(b"content-length"))
-            self._is_chunked = bool(self.header(b"transfer-encoding"))
+            headers = self._headers
+            if b"content-length" in headers:
+                self._announced = _announced_size(headers[b"content-length"])
+            self._is_chunked = bool(headers.get(b"transfer-encoding"))
 
     @property
     def path(self) -> str:
@@ -141,19 +143,17 @@ class HttpExchange:
         return self._audit_id
 
     def header(self, name: bytes) -> bytes:
-        for found, value in self.scope["headers"]:
-            if found == name:
-                return bytes(value)
-        return b""
+        return self._headers.get(name, b"")
 
     @property
     def headers(self) -> Mapping[str, str]:
-        headers = self.scope["headers"]
-        return known_headers(tuple(headers)).by_name if self.is_in_process else decoded(headers)
+        if self.is_in_process:
+            return known_headers(tuple(self.scope["headers"])).by_name
+        return decoded(self._headers)
 
     @property
     def impersonates(self) -> bool:
-        return names_user(self.scope["headers"])
+        return names_user(self._headers)
 
     # --- what comes in ---
 
@@ -165,7 +165,11 @@ class HttpExchange:
         if size := MAX_BODY if self._is_chunked else self._announced:
             await in_flight.take_body(size)
         self._is_reading = True
-        body = await self._read_all()
+        body = None if self._connection is None else self._connection.whole_body()
+        if body is None:
+            body = await self._read_all()
+        else:
+            _check_size(len(body))
         self._is_read = True
         in_flight.shrink_body(len(body))
         return body
@@ -177,12 +181,9 @@ class HttpExchange:
         started = loop.time()
         while True:
             try:
-                if self._connection is not None and self._connection.has_whole_body:
+                deadline = self._transfer_limits.reading.deadline(started, size)
+                async with asyncio.timeout_at(deadline):
                     message = await self.receive()
-                else:
-                    deadline = self._transfer_limits.reading.deadline(started, size)
-                    async with asyncio.timeout_at(deadline):
-                        message = await self.receive()
             except TimeoutError:
                 raise api_errors.request_timeout(
                     f"the body of the request did not arrive in time: {size} bytes"

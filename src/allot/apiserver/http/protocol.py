@@ -122,7 +122,7 @@ class ServerProtocol(HttpToolsProtocol):
     # --- what comes in ---
 
     def data_received(self, data: bytes) -> None:
-        if self.is_lingering:
+        if self._lingers_until is not None:
             self._dropped += len(data)
             if self._dropped > LINGER_BYTES:
                 self.abort("unread-body")
@@ -172,7 +172,8 @@ class ServerProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
             return
@@ -204,9 +205,19 @@ class RequestConnection:
         protocol = self._handle.protocol
         return protocol is not None and protocol.flow.write_paused
 
-    @property
-    def has_whole_body(self) -> bool:
-        return self._handle.protocol is not None and not self._cycle.more_body
+    def whole_body(self) -> bytes | None:
+        """What the cycle would receive, if that is the whole body; None if the cycle has to wait or send something."""
+        protocol, cycle = self._handle.protocol, self._cycle
+        if protocol is None or cycle.more_body or cycle.waiting_for_100_continue:
+            return None
+        if cycle.disconnected or cycle.response_complete:
+            return None
+        if protocol.flow.read_paused:
+            protocol.flow.resume_reading()
+        cycle.message_event.clear()
+        body = bytes(cycle.body)
+        cycle.body = bytearray()
+        return body
 
     def answer(self, code: int, headers: Headers, body: bytes) -> bool:
         """Write a whole answer, which the cycle would do in many steps; False if the cycle has to do it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -13,14 +13,19 @@ _IMPERSONATE: Final = IMPERSONATE.encode()
 _PREFIX: Final = len(_IMPERSONATE)
 
 
-def decoded(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    """The headers as text. Of a repeated one the first counts."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+def by_name(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The headers. Of a repeated one the first counts."""
+    return dict(reversed(headers))
 
 
-def names_user(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a header names another user."""
-    return bool([name for name, _ in headers if name[:_PREFIX] == _IMPERSONATE])
+def decoded(headers: Mapping[bytes, bytes]) -> Mapping[str, str]:
+    """The headers as text."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+
+
+def names_user(headers: Iterable[bytes]) -> bool:
+    """Whether a header of these names names another user."""
+    return bool([name for name in headers if name[:_PREFIX] == _IMPERSONATE])
 
 
 class KnownHeaders(NamedTuple):
@@ -33,4 +38,5 @@ class KnownHeaders(NamedTuple):
 @lru_cache(maxsize=256)
 def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> KnownHeaders:
     """Components send the same few again and again."""
-    return KnownHeaders(MappingProxyType(dict(decoded(headers))), names_user(headers))
+    found = by_name(headers)
+    return KnownHeaders(MappingProxyType(dict(decoded(found))), names_user(found))

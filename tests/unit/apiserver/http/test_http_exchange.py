@@ -43,9 +43,8 @@ class Client:
     def is_write_paused(self) -> bool:
         return True
 
-    @property
-    def has_whole_body(self) -> bool:
-        return False
+    def whole_body(self) -> None:
+        return None
 
     def answer(self, *_answer: object) -> bool:
         return False

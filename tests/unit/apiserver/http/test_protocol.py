@@ -131,6 +131,49 @@ def test_headers_that_would_begin_another_one_are_not_written(value: bytes) -> N
     assert b"warning" not in transport.written
 
 
+BODY = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n%b\r\n%b"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "body"),
+    [
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", b"", id="none"),
+        pytest.param(BODY % (b"", b"text"), b"text", id="whole"),
+        pytest.param(BODY % (b"", b"te"), None, id="part"),
+        pytest.param(BODY % (b"expect: 100-continue\r\n", b"text"), None, id="asks"),
+    ],
+)
+def test_a_whole_body_is_taken_at_once(request_bytes: bytes, body: bytes | None) -> None:
+    found: list[bytes | None] = []
+
+    def take(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        protocol.flow.pause_reading()
+        found.append(connection.whole_body())
+        assert protocol.flow.read_paused == (body is None)
+        assert protocol.cycle.message_event.is_set() == (body is None and b"te" in request_bytes)
+        return write()(connection, protocol)
+
+    asked(request_bytes, take)
+
+    assert found == [body]
+
+
+def test_a_client_that_is_gone_has_no_whole_body() -> None:
+    found: list[bytes | None] = []
+
+    def take(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        protocol.cycle.disconnected = True
+        found.append(connection.whole_body())
+        protocol.cycle.disconnected = False
+        connection.answer(200, HEADERS, b"text")
+        found.append(connection.whole_body())
+        return True
+
+    asked(BODY % (b"", b"text"), take)
+
+    assert found == [None, None]
+
+
 def test_chunks_are_written_when_the_answer_consists_of_chunks() -> None:
     def answer(connection: RequestConnection, _: ServerProtocol) -> bool:
         return connection.send_chunk(b"early")

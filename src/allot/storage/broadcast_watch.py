@@ -83,12 +83,15 @@ class BroadcastWatch(Watch):
             return []  # the usual case, several times for every request
         if self._closed:
             return []
-        found: list[Sequence[Change]] = list(self._history)
-        self._history.clear()
-        if self._topic is not None or self._try_to_join():
-            assert self._topic is not None
-            batches = self._topic.batches[self._place(self._topic) :]
-            self._next = self._topic.end
+        found: list[Sequence[Change]] = []
+        if self._history:
+            found += self._history
+            self._history.clear()
+        if topic is not None or self._try_to_join():
+            topic = self._topic
+            assert topic is not None
+            batches = topic.batches[self._place(topic) :]
+            self._next += len(batches)
             if batches and batches[0][0].revision <= self._seen:
                 batches = [batch for batch in batches if batch[0].revision > self._seen]
             found += batches

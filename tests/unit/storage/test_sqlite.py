@@ -16,9 +16,11 @@ import pytest
 
 from allot.storage import revision_log, sqlite_schema, sqlite_writes
 from allot.storage.interface import (
+    Change,
     CompactedError,
     DamagedStoreError,
     Delete,
+    Entry,
     Put,
     StorageError,
     Store,
@@ -347,6 +349,28 @@ def test_a_commit_that_only_seemed_to_fail_is_shown_later(
         await store.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 150])
+def test_the_rows_of_a_commit_are_stored_together_or_not_at_all(path: Path, count: int) -> None:
+    def batches(first: int) -> list[Batch]:
+        return [
+            (Change(revision, f"{revision}", Entry(f"{revision}", b"v", revision, revision), None),)
+            for revision in range(first, first + count)
+        ]
+
+    log = RevisionLog(path)
+    try:
+        log.append(batches(1), 0, 1.0)
+        log.append(batches(count + 1), count, 1.0)
+        again = [*batches(2 * count + 1), *batches(2 * count)]
+        with pytest.raises(sqlite3.IntegrityError):
+            log.append(again, 2 * count, 1.0)
+        assert log.revision() == 2 * count
+        stored = log.history("", 0, 2 * count, 1000).batches
+        assert stored == [*batches(1), *batches(count + 1)]
+    finally:
+        log.close()
 
 
 def test_writes_that_wait_are_committed_together(

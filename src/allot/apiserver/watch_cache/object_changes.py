@@ -18,9 +18,12 @@ _HEADS: Final = {
 
 
 class ObjectChange:
-    """One change of one object. Each of its encodings is made once for all watches."""
+    """One change of one object. Its encodings are kept for all watches.
 
-    __slots__ = ("_lines", "key", "new", "old", "revision", "size", "type")
+    A line that copies what is stored is kept when a second watch asks for it: mostly there is only one.
+    """
+
+    __slots__ = ("_copied", "_lines", "key", "new", "old", "revision", "size", "type")
 
     def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
         self.revision = revision
@@ -34,6 +37,8 @@ class ObjectChange:
         self.size = 0
         """The bytes of the objects that nothing else in the window has."""
         self._lines: dict[Hashable, bytes] | None = None
+        self._copied: Hashable = None
+        """The form of the last line that was made and not kept."""
 
     def shown(self, type_: str) -> StoredObject:
         """The state an event shows: an object that is gone, or left a selection, as it was last."""
@@ -51,7 +56,11 @@ class ObjectChange:
             revision = self.revision if type_ == "DELETED" else shown.revision
             body = with_revision(shown.without_revision(codec, version), revision)
             line = b"%b%b%b}\n" % (_HEADS[type_], head, body[1:])
-            self._keep(key, line)
+            is_copy = codec is shown.codec and version == codec.storage_version
+            if is_copy and key != self._copied:
+                self._copied = key
+            else:
+                self._keep(key, line)
         return line
 
     def frame(self, type_: str, codec: Codec, version: str) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 MAX_BYTES: Final = 64 << 20
 DECODED_FACTOR: Final = 8
@@ -33,31 +33,33 @@ class RepresentationBudget:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
         self.bytes = 0
-        self._kept: deque[tuple[Owner, Hashable, int]] = deque()
+        self._kept: deque[Any] = deque()
+        """Owner, form and cost of each, one after the other: tuples would be looked at by every garbage collection."""
         self._lock = Lock()
 
     def keep(self, owner: Owner, form: Hashable, size: int) -> None:
         """Count a representation that its owner keeps; evicts the oldest ones above the budget."""
         cost = size + OVERHEAD
         with self._lock:
-            self._kept.append((owner, form, cost))
+            kept = self._kept
+            kept += (owner, form, cost)
             self.bytes += cost
             while self.bytes > self.max_bytes:
-                oldest, dropped, freed = self._kept.popleft()
+                oldest, dropped, freed = kept.popleft(), kept.popleft(), kept.popleft()
                 oldest.forget(dropped)
                 self.bytes -= freed
 
     def discard(self, is_unwanted: Callable[[Owner], bool]) -> None:
         """Forget the representations of some owners, and the owners with them."""
         with self._lock:
-            kept = deque[tuple[Owner, Hashable, int]]()
-            for owner, form, cost in self._kept:
+            kept, left = iter(self._kept), deque[Any]()
+            for owner, form, cost in zip(kept, kept, kept, strict=True):
                 if is_unwanted(owner):
                     owner.forget(form)
                     self.bytes -= cost
                 else:
-                    kept.append((owner, form, cost))
-            self._kept = kept
+                    left += (owner, form, cost)
+            self._kept = left
 
 
 REPRESENTATIONS: Final = RepresentationBudget()

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from allot.apiserver.http import rendering, watching
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
+from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.storage.broadcast_watch import BroadcastWatch
 from allot.storage.interface import Change, Put, StoreUnavailableError
 from allot.storage.memory import MemoryStore
@@ -329,14 +331,65 @@ def test_the_window_is_bounded_in_bytes_too() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("sizes", "selectors", "fit"),
+    [
+        pytest.param([100], "", True, id="one"),
+        pytest.param([200_000], "", True, id="one-large"),
+        pytest.param([200_000], "a=b", False, id="one-large-to-look-into"),
+        pytest.param([100, 100], "", True, id="two"),
+        pytest.param([100, 100], "a=b", False, id="two-to-look-into"),
+        pytest.param([40_000, 40_000], "", False, id="two-large"),
+    ],
+)
+def test_small_events_that_copy_what_is_stored_fit_together(
+    sizes: list[int], selectors: str, fit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[int, bool]] = []
+    plain = watching.Watcher._fit_together
+
+    def noticing(watcher: watching.Watcher, changes: Sequence[ObjectChange]) -> bool:
+        found.append((len(changes), plain(watcher, changes)))
+        return found[-1][1]
+
+    monkeypatch.setattr(watching.Watcher, "_fit_together", noticing)
+
+    async def run() -> None:
+        async with LocalServer() as server:
+            store, version = server.store, await now(server)
+            prefix = key_prefix(resource_named("", "configmaps"), "default")
+            async with server.watch(
+                MAPS, resourceVersion=version, labelSelector=selectors
+            ) as stream:
+                await asyncio.sleep(0.01)
+                values = [
+                    msgspec.json.encode(
+                        {
+                            "metadata": {"name": f"m{number}", "uid": "u", "labels": {"a": "b"}},
+                            "data": {"k": "x" * size},
+                        }
+                    )
+                    for number, size in enumerate(sizes)
+                ]
+                puts = [Put(f"{prefix}m{number}", value) for number, value in enumerate(values)]
+                await store.write(*puts)
+                for number in range(len(sizes)):
+                    event = await stream.next()
+                    assert event is not None
+                    assert event["object"]["metadata"]["name"] == f"m{number}"
+
+    asyncio.run(run())
+    assert found == [(len(sizes), fit)]
+
+
 @pytest.mark.parametrize("watchers", [200])
-def test_an_event_is_encoded_once_for_all_watchers(
+def test_an_event_is_encoded_at_most_twice_for_all_watchers(
     watchers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allot.apiserver.watch_cache import object_changes
+    from allot.apiserver.watch_cache import object_changes, stored_objects
 
     rendered: list[int] = []
-    plain = object_changes.with_revision
+    plain = stored_objects.with_revision
 
     def counting(body: bytes, revision: int) -> bytes:
         rendered.append(revision)
@@ -355,7 +408,7 @@ def test_an_event_is_encoded_once_for_all_watchers(
                 assert [name for _, name in seen(await task)] == ["m0", "m1", "m2"]
 
     asyncio.run(run())
-    assert len(rendered) == len(set(rendered)) == 3
+    assert len(rendered) == 2 * len(set(rendered)) == 2 * 3
 
 
 async def _take(server: LocalServer, version: str, count: int) -> list[dict[str, Any]]:

@@ -54,6 +54,17 @@ def test_the_oldest_forms_go_first() -> None:
     assert forms.bytes == 0
 
 
+def test_what_is_discarded_leaves_the_others_in_order() -> None:
+    owners, forms = [_Owner(), _Owner()], RepresentationBudget(4 * (OVERHEAD + 100))
+    for number in range(4):
+        forms.keep(owners[number % 2], number, 100)
+    forms.discard(lambda owner: owner is owners[0])
+    assert [owner.forgotten for owner in owners] == [[0, 2], []]
+    assert forms.bytes == 2 * (OVERHEAD + 100)
+    forms.keep(owners[0], "large", 2 * OVERHEAD + 300)
+    assert [owner.forgotten for owner in owners] == [[0, 2], [1]]
+
+
 def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_objects, "REPRESENTATIONS", RepresentationBudget(0))
     codec = codec_for(resource_named("", "configmaps"))

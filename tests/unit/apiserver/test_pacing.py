@@ -585,12 +585,17 @@ def test_large_objects_are_decoded_and_compared_in_threads(
     threads: dict[str, list[bool]] = {"decoded": [], "compared": []}
     decode, compare = StoredObject._decoded, with_known_times
 
-    def noticing(what: str, plain: Any) -> Any:
-        def notice(*arguments: Any) -> Any:
-            threads[what].append(threading.get_ident() != threading.main_thread().ident)
-            return plain(*arguments)
+    def note(what: str) -> None:
+        threads[what].append(threading.get_ident() != threading.main_thread().ident)
 
-        return notice
+    def noticing_decode(stored: StoredObject) -> Any:
+        if stored.key.endswith("/default/m"):  # and none of those that the server looks at by itself
+            note("decoded")
+        return decode(stored)
+
+    def noticing_compare(*arguments: Any) -> Any:
+        note("compared")
+        return compare(*arguments)
 
     async def run() -> None:
         async with LocalServer() as server:
@@ -599,8 +604,8 @@ def test_large_objects_are_decoded_and_compared_in_threads(
             stored = await caches.get(resource, caches.key(resource, "default", "m"))
             assert stored is not None
             stored.forget("decoded")
-            monkeypatch.setattr(StoredObject, "_decoded", noticing("decoded", decode))
-            monkeypatch.setattr(write_results, "with_known_times", noticing("compared", compare))
+            monkeypatch.setattr(StoredObject, "_decoded", noticing_decode)
+            monkeypatch.setattr(write_results, "with_known_times", noticing_compare)
             kind = "application/merge-patch+json" if verb == "PATCH" else "application/json"
             body = b'{"data": {"l": "w"}}' if verb == "PATCH" else None
             assert (await server.ask(verb, f"{MAPS}/m", body, content_type=kind)).code == 200
@@ -636,7 +641,8 @@ def test_the_event_loop_runs_between_jobs_of_a_thread(monkeypatch: pytest.Monkey
         workers.close()
 
     asyncio.run(run())
-    assert done == ["job", "release", "job", "release", "job"]
+    # The thread may find the end of the queue after the last one, and releases the interpreter once more.
+    assert done[:5] == ["job", "release", "job", "release", "job"]
 
 
 @pytest.mark.parametrize(("length", "released"), [(10, 0), (LARGE, 3)])

@@ -101,7 +101,7 @@ def modules_of(*arguments: str) -> list[str]:
                 *("explain", "claim/shared-gpu", "-f", "examples/base/devices.yaml"),
                 *("-f", "examples/base/claims.yaml"),
             ),
-            605,
+            612,
             {
                 "allot.client.client",
                 "allot.client.http",

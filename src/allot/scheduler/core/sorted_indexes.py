@@ -36,7 +36,7 @@ class SortedIndexes:
         self._indexes.clear()
 
     def first_from(self, start: int) -> int:
-        """The first index from `start` on; the lowest one if there is none. There must be one at all."""
+        """The first index from `start` on, or else the lowest one. Not for an empty set."""
         place = bisect_left(self._indexes, start)
         return self._indexes[place] if place < len(self._indexes) else self._indexes[0]
 

@@ -144,7 +144,7 @@ def calls_of(
 
 @pytest.mark.parametrize(
     ("path", "bound"),
-    [pytest.param(MAPS, 104, id="ConfigMap"), pytest.param(CLAIMS, 104, id="claim")],
+    [pytest.param(MAPS, 106, id="ConfigMap"), pytest.param(CLAIMS, 106, id="claim")],
 )
 def test_a_get(path: str, bound: int) -> None:
     assert calls_of("GET", f"{path}/first") <= bound
@@ -153,8 +153,8 @@ def test_a_get(path: str, bound: int) -> None:
 @pytest.mark.parametrize(
     ("path", "bound"),
     [
-        pytest.param(MAPS, 316, id="ConfigMap"),
-        pytest.param(CLAIMS, 288, id="claim"),
+        pytest.param(MAPS, 318, id="ConfigMap"),
+        pytest.param(CLAIMS, 290, id="claim"),
         pytest.param(PODS, 375, id="pod"),
     ],
 )
@@ -230,7 +230,7 @@ EVENT: Final = {
             "POST",
             "/apis/events.k8s.io/v1/namespaces/default/events",
             EVENT,
-            330,
+            332,
             id="create-event",
         ),
     ],

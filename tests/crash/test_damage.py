@@ -20,7 +20,7 @@ from allot.storage.sqlite import SqliteStore
 from tests.contract.one_loop import run
 
 SEED = 20_380
-PAGE = 4096
+PAGE = revision_log.PAGE_SIZE
 NAME = "store.db"
 
 
@@ -126,8 +126,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Originals:
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        pragmas = (*revision_log.PRAGMAS, "wal_autocheckpoint=40")
-        patch.setattr(revision_log, "PRAGMAS", pragmas)
+        patch.setattr(revision_log, "CHECKPOINT_BYTES", 40 * PAGE)
         return run(make())
 
 

@@ -119,6 +119,16 @@ def _where_it_went(path: Path, mark: Mark) -> str:
 def _read_all(
     connection: sqlite3.Connection, version: int, max_recent: int, max_recent_bytes: int
 ) -> Contents:
+    """Everything that is stored. A damaged page may be read as a page of another table."""
+    try:
+        return _read_tables(connection, version, max_recent, max_recent_bytes)
+    except (AttributeError, TypeError, StructError) as error:
+        raise DamagedStoreError("a record has a value of another type") from error
+
+
+def _read_tables(
+    connection: sqlite3.Connection, version: int, max_recent: int, max_recent_bytes: int
+) -> Contents:
     has_checksums = version >= FIRST_WITH_CHECKSUMS
     if has_checksums:
         progress = read_progress(connection)
@@ -133,14 +143,11 @@ def _read_all(
     )
     last = last_revision(connection, progress.compacted)
     recent = _Recent(max(progress.compacted, last - max_recent), max_recent_bytes)
-    try:
-        entries = (
-            _checked_entries(rows, progress, recent)
-            if has_checksums
-            else _linked_entries(rows, progress.compacted)
-        )
-    except (AttributeError, TypeError, StructError) as error:
-        raise DamagedStoreError("a record has a value of another type") from error
+    entries = (
+        _checked_entries(rows, progress, recent)
+        if has_checksums
+        else _linked_entries(rows, progress.compacted)
+    )
     return Contents(entries.values(), last, progress.compacted, version, recent.batches(), marks)
 
 

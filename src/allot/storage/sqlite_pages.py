@@ -13,7 +13,9 @@ from struct import Struct, iter_unpack, unpack_from
 from struct import error as StructError  # noqa: N812
 from typing import Final, NamedTuple, TypeAlias
 
-DEFAULT_PAGE_SIZE: Final = 4096
+SMALL_PAGE: Final = 4 << 10
+"""Of files that earlier versions of allot made."""
+LARGE_PAGE: Final = 16 << 10
 HEADER_SIZE: Final = 100
 LEAF: Final = 13
 _WAL_HEADER: Final = 32
@@ -110,7 +112,15 @@ class Image:
         for size in sizes:
             if 512 <= size <= 1 << 16 and size & (size - 1) == 0:
                 return size
-        return DEFAULT_PAGE_SIZE
+        return self._likely_page_size()
+
+    def _likely_page_size(self) -> int:
+        """Without a header: whether small pages begin at places that are inside of large ones, where a leaf is chance."""
+        starts = self._main[SMALL_PAGE::SMALL_PAGE]
+        inside = [
+            start for number, start in enumerate(starts, 1) if number * SMALL_PAGE % LARGE_PAGE
+        ]
+        return SMALL_PAGE if inside.count(LEAF) * 10 >= len(inside) else LARGE_PAGE
 
     def _committed_frames(self) -> Iterator[tuple[int, int]]:
         """Page numbers and offsets. Frames of an earlier write-ahead log have other salts."""

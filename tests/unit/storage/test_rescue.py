@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from allot.storage import revision_log
 from allot.storage.high_water_mark import mark_path
 from allot.storage.interface import CompactedError, Delete, Entry, Put, StorageError
 from allot.storage.rescue import Gap, examine, rescue
 from allot.storage.sqlite import SqliteStore
 
-PAGE = 4096
+PAGE = revision_log.PAGE_SIZE
 
 
 @pytest.fixture
@@ -119,10 +120,14 @@ def test_a_damaged_root_page_costs_nothing_else(path: Path, tmp_path: Path) -> N
     assert asyncio.run(entries_in(tmp_path / "new.db")) == before
 
 
-def test_a_damaged_header_costs_at_most_deletes(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page_size", [4096, PAGE])
+def test_a_damaged_header_costs_at_most_deletes(
+    page_size: int, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revision_log, "PAGE_SIZE", page_size)  # of files of earlier versions
     before = fill(path)
     with path.open("r+b") as file:
-        file.write(bytes(PAGE))
+        file.write(bytes(page_size))
     found = rescue(path, tmp_path / "new.db")
     assert any("may be back" in note for note in found.notes)
     saved = asyncio.run(entries_in(tmp_path / "new.db"))

@@ -95,7 +95,7 @@ def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
 def test_a_damaged_file_is_noticed(path: Path) -> None:
     fill(path, 200)
     with path.open("r+b") as file:
-        file.seek(5 * 4096)
+        file.seek(5 * 4096)  # not all of some page
         file.write(b"\xa5" * 4096 * 10)
     assert "damaged" in opening_error(path)
 
@@ -136,6 +136,8 @@ def change(path: Path, *statements: str) -> None:
         pytest.param("DELETE FROM progress", "what was compacted", id="no-progress"),
         pytest.param("UPDATE progress SET compacted = 6", "what was compacted", id="progress"),
         pytest.param("UPDATE times SET time = 7", "time of revision", id="times"),
+        pytest.param("UPDATE times SET time = 'x'", "another type", id="type-of-time"),
+        pytest.param("UPDATE progress SET kept = 'x'", "another type", id="type-of-progress"),
         pytest.param("DROP TABLE times", "not those of schema 2", id="table"),
         pytest.param("PRAGMA user_version = 1", "not those of schema 1", id="version"),
         pytest.param("PRAGMA user_version = 0", "not those of schema 0", id="version-0"),

@@ -33,7 +33,7 @@ from allot.apiserver.managed_fields.updated_objects import (
 from allot.apiserver.managed_fields.updater import Document, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_of
-from allot.apiserver.watch_cache.codecs import RawCodec, TypedCodec, codec_for
+from allot.apiserver.watch_cache.codecs import RawCodec, TypedCodec, codec_for, type_meta
 from allot.validation.structural.pruning import prune
 
 
@@ -253,3 +253,11 @@ def plain_document(bare: Any, target: Target) -> Document:
     gvk = target.resource.gvk(target.version)
     document: Document = msgspec.json.decode(scheme.encode_object(bare, gvk))
     return document
+
+
+def parts_of(obj: RawObject, target: Target) -> Document:
+    """The same of an object in its storage version, but without metadata, which is not JSON yet after a write."""
+    kind, api_version = type_meta(target.resource, target.version)
+    parts = {**obj.rest, "kind": kind, "apiVersion": api_version}
+    parts.pop("metadata", None)
+    return parts

@@ -12,17 +12,19 @@ import msgspec
 
 from allot.api.decoding import DecodeError
 from allot.api.managed_fields import without_managed_fields
+from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
 from allot.apiserver.http.field_managers import (
     KindVersions,
     field_manager_of,
+    parts_of,
     plain_document,
 )
 from allot.apiserver.http.field_tracking import Managers
 from allot.apiserver.http.routes import Target
-from allot.apiserver.managed_fields.comparison import same_value
+from allot.apiserver.managed_fields.comparison import ABSENT, same_value
 from allot.apiserver.managed_fields.conflict_errors import (
     CONFLICT_CAUSE,
     conflict_causes,
@@ -37,8 +39,8 @@ from allot.apiserver.managed_fields.field_manager import (
 from allot.apiserver.managed_fields.updater import ApplyConflictError, Document
 from allot.apiserver.managed_fields.value_types import STRING, ListType, MapType, ValueType
 from allot.apiserver.pacing import release_interpreter
-from allot.apiserver.watch_cache.codec import PartialCodec
-from allot.apiserver.watch_cache.codecs import codec_for, type_meta
+from allot.apiserver.watch_cache.codec import Codec, PartialCodec
+from allot.apiserver.watch_cache.codecs import RawCodec, codec_for, type_meta
 
 TYPE_META: Final = frozenset(("kind", "apiVersion"))
 MAX_TRIES: Final = 5
@@ -59,15 +61,55 @@ def apply_to(
     old: Any, configuration: Configuration, target: Target, now: datetime
 ) -> tuple[Any, Managers]:
     """The object that an apply makes of a stored one, before it is checked, and its managedFields."""
+    codec = codec_for(target.resource)
+    if isinstance(codec, RawCodec) and codec.has_parts((), target.version):
+        found = _applied_alone(codec, old, configuration, target, now)
+        if found is not None:
+            return found
+    return _applied_to_whole(codec, old, configuration, target, now)
+
+
+def _applied_to_whole(
+    codec: Codec, old: Any, configuration: Configuration, target: Target, now: datetime
+) -> tuple[Any, Managers]:
     bare, known = without_managed_fields(old), old.metadata.managed_fields
     live = plain_document(bare, target)
     merged = merged_document(field_manager_of(target), live, known, configuration, now)
     if not merged.changed:
         return old, tuple(merged.entries)
-    obj = _with_changed_parts(bare, live, merged.document, target, now)
+    obj = None
+    if isinstance(codec, PartialCodec):
+        obj = _with_changed_parts(codec, bare, live, merged.document, target, now)
     if obj is None:
         obj = _decoded(merged, configuration, target, now)
     return obj, tuple(merged.entries)
+
+
+def _applied_alone(
+    codec: PartialCodec,
+    old: RawObject,
+    configuration: Configuration,
+    target: Target,
+    now: datetime,
+) -> tuple[Any, Managers] | None:
+    """The same, looking at no more than what is applied; None if that is not enough."""
+    live, metadata = parts_of(old, target), old.metadata
+    named = {"name": metadata.name, "uid": metadata.uid}
+    if metadata.namespace:
+        named["namespace"] = metadata.namespace
+    merged = field_manager_of(target).applied_alone(
+        live,
+        named,
+        metadata.managed_fields,
+        configuration.document,
+        configuration.manager,
+        written_time(now),
+    )
+    if merged is None:
+        return None
+    bare = without_managed_fields(old)
+    obj = _with_changed_parts(codec, bare, live, merged.document, target, now)
+    return None if obj is None else (obj, tuple(merged.entries))
 
 
 def new_object(configuration: Configuration, target: Target, now: datetime) -> tuple[Any, Managers]:
@@ -153,15 +195,20 @@ def _decoded(merged: Merged, configuration: Configuration, target: Target, now: 
 
 
 def _with_changed_parts(
-    old: Any, live: Document, document: Document, target: Target, now: datetime
+    codec: PartialCodec,
+    old: Any,
+    live: Document,
+    document: Document,
+    target: Target,
+    now: datetime,
 ) -> Any:
     """`old` with the top-level fields in which two documents differ; None if the whole object has to be decoded."""
-    codec = codec_for(target.resource)
     names = [name for name in live if name not in document]
     for name, after in document.items():
-        if name not in live or (after is not live[name] and not same_value(live[name], after)):
+        before = live.get(name, ABSENT)
+        if after is not before and (before is ABSENT or not same_value(before, after)):
             names.append(name)
-    if not isinstance(codec, PartialCodec) or not codec.has_parts(names, target.version):
+    if not codec.has_parts(names, target.version):
         return None
     kind, api_version = type_meta(target.resource, target.version)
     changed = {name: document[name] for name in names if name in document}

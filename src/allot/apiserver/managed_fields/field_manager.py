@@ -15,8 +15,13 @@ import msgspec
 
 from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
-from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set
-from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
+from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set, same_value
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    difference,
+    from_paths,
+    union,
+)
 from allot.apiserver.managed_fields.managers import (
     APPLY,
     UPDATE,
@@ -25,6 +30,7 @@ from allot.apiserver.managed_fields.managers import (
     Manager,
     Ownership,
 )
+from allot.apiserver.managed_fields.merging import merge
 from allot.apiserver.managed_fields.updated_objects import (
     Differences,
     UpdatedDocument,
@@ -62,7 +68,7 @@ _SERVER_FIELDS: Final = from_paths(
     ),
 )  # fmt: skip
 """Fields of every object that no manager owns."""
-_NAMES: Final = frozenset(("name", "namespace"))
+_NAMES: Final = frozenset(("name", "namespace", "uid"))
 _IDENTITY: Final = frozenset(("apiVersion", "kind", "metadata"))
 """Fields of an applied configuration that say which object it is for; of the metadata, these are the names."""
 
@@ -124,6 +130,7 @@ class FieldManager:
         self._kind = kind
         self._empty = empty
         """An empty object of the kind, as the server serializes it."""
+        self._empty_parts = {name: each for name, each in empty.items() if name != "metadata"}
         self._subresource = subresource
         self._schema_changes = schema_changes
         """Whether fields that are atomic now may have been granular when managers were stored."""
@@ -144,8 +151,8 @@ class FieldManager:
         fields = self._updater.created(self._empty, new, self._not_owned)
         if not fields:
             return []
-        name = manager or UNKNOWN
-        return [managers.new_entry(name, self._api_version, self._subresource, fields, now)]
+        name, version, part = manager or UNKNOWN, self._api_version, self._subresource
+        return [managers.new_entry(name, UPDATE, version, part, fields, now)]
 
     def updated(
         self,
@@ -158,7 +165,12 @@ class FieldManager:
         is_new: bool = False,
     ) -> list[dict[str, Any]]:
         """The entries of an object after an update, from the stored entries and those that were sent."""
-        owners = self._owners_for_update(known, sent)
+        edited = self._edited_owners(known, sent)
+        if edited is None and self._are_of_this_version(known):
+            return self._after_plain_update(
+                known, updated.compared(self._differences), manager, now
+            )
+        owners = self._stored_owners(known) if edited is None else edited
         if not owners and not is_new:
             return []  # created before managers were tracked
         if {owned.api_version for owned in owners.values()} <= {self._api_version}:
@@ -167,6 +179,30 @@ class FieldManager:
         else:
             live, new = self._both_completed(*updated.whole())
             left = self._after_update(live, new, owners, manager, now)
+        return managers.encode(managers.capped(left))
+
+    def _are_of_this_version(self, entries: Entries) -> bool:
+        """Whether there are entries, all of them in the version that is written, and of the schema as it is now."""
+        version = self._api_version
+        for entry in entries:
+            if entry["apiVersion"] != version:
+                return False
+        return bool(entries) and not self._schema_changes
+
+    def _after_plain_update(
+        self, known: Entries, comparison: Comparison, name: str, now: str
+    ) -> list[dict[str, Any]]:
+        """The entries after an update, from stored entries in the version that is written."""
+        changed = comparison.changed
+        if changed and not comparison.removed and len(known) < managers.MAX_UPDATERS:
+            mine = self._new_entry(name, UPDATE, changed, now)
+            if (
+                managers.is_new(mine, known)
+                and not managers.own_any(known, changed)
+                and difference(changed, _SERVER_FIELDS) is changed
+            ):
+                return managers.with_entry(known, mine)
+        left = self._with_changes(comparison, managers.decode_stored(known), name, now)
         return managers.encode(managers.capped(left))
 
     def _compared(self, live: Document, new: Document) -> Comparison:
@@ -214,15 +250,15 @@ class FieldManager:
             left[manager] = previous.with_fields(union(previous.fields, taken)).at(now)
         return left
 
-    def _owners_for_update(self, live: Entries, new: Entries) -> ManagedFields:
-        """The owners before an update: clients may edit or reset entries; omitted entries are kept."""
+    def _edited_owners(self, live: Entries, new: Entries) -> ManagedFields | None:
+        """The owners that an update sets: clients may edit or reset entries. None if it keeps those that are stored."""
         if not self._subresource and new and new != live:
             if managers.is_reset(new):
                 return {}
             owners = _decoded(new)
             if owners:
                 return self._updater.reconciled(owners)
-        return self._stored_owners(live)
+        return None
 
     def _stored_owners(self, entries: Entries) -> ManagedFields:
         owners = managers.decode_stored(entries)
@@ -231,6 +267,13 @@ class FieldManager:
     def _whole(self, document: Document) -> Document:
         """The object as Go serializes it: with empty structs."""
         return _completed(document, self._empty)
+
+    def _new_entry(
+        self, name: str, operation: str, fields: FieldSet, time: str | None
+    ) -> dict[str, Any]:
+        return managers.new_entry(
+            name or UNKNOWN, operation, self._api_version, self._subresource, fields, time
+        )
 
     def _manager(self, name: str, operation: str) -> Manager:
         return Manager.of(name or UNKNOWN, operation, self._api_version, self._subresource)
@@ -255,7 +298,13 @@ class FieldManager:
             owners = self._after_update(self._empty, base, owners, BEFORE_FIRST_APPLY, now)
         applier = self._manager(manager, APPLY)
         last = owners.get(applier)
-        parts = _parts_of(config, base, last.fields if last is not None else {})
+        parts = config
+        if (
+            base.get("apiVersion") == self._api_version
+            and base.get("kind") == self._kind
+            and (last is None or _SERVER_FIELDS.keys().isdisjoint(last.fields))
+        ):
+            parts = _parts_of(config, base.get("metadata"))
         outcome = self._forced_where_allowed(base, parts, owners, applier, force)
         changed = outcome.document is not None
         left = dict(outcome.owners)
@@ -271,6 +320,39 @@ class FieldManager:
         if manager == KUBECTL:
             document = _with_last_applied(document, config)
         return Merged(document, managers.encode(left), changed)
+
+    def applied_alone(
+        self,
+        live: Document,
+        named: Mapping[str, str],
+        known: Entries,
+        config: Document,
+        manager: str,
+        now: str,
+    ) -> Merged | None:
+        """The same without metadata, of which `named` says which object it is.
+
+        None unless the manager is new, what it applies has an effect, and no other owns anything in the same top-level fields.
+        """
+        if (config.get("apiVersion"), config.get("kind")) != (self._api_version, self._kind):
+            return None
+        parts = _parts_of(config, named)
+        if parts is config or manager == KUBECTL or not self._are_of_this_version(known):
+            return None
+        elements = {f"f:{name}" for name in parts}
+        for entry in known:
+            if not elements.isdisjoint(entry["fieldsV1"]):
+                return None
+        type_ = self._updater.type
+        if not fits(type_, parts):
+            return None
+        fields = self._updater.applied_fields(parts)
+        mine = self._new_entry(manager, APPLY, fields, now)
+        base = _completed(live, self._empty_parts)
+        document = merge(type_, base, parts)
+        if not fields or not managers.is_new(mine, known) or same_value(base, document):
+            return None
+        return Merged(document, managers.with_entry(known, mine), True)
 
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
@@ -326,19 +408,16 @@ class FieldManager:
             raise ApplyError(500, f"failed to create typed patch object ({described}): {text}")
 
 
-def _parts_of(config: Document, live: Document, last: FieldSet) -> Document:
+def _parts_of(config: Document, known: Any) -> Document:
     """The applied configuration without what only says which object it is for: no manager owns that.
 
-    All of it if it says more about the object, or if the manager owned fields of the server, whatever made it so.
+    All of it if its metadata says more, or something else than what is known.
     """
-    metadata, known = config.get("metadata"), live.get("metadata")
+    metadata = config.get("metadata")
     if not (
         metadata.__class__ is known.__class__ is dict
         and metadata.keys() <= _NAMES
         and metadata.items() <= known.items()
-        and live.get("apiVersion") == config["apiVersion"]
-        and live.get("kind") == config["kind"]
-        and _SERVER_FIELDS.keys().isdisjoint(last)
     ):
         return config
     return {name: value for name, value in config.items() if name not in _IDENTITY}

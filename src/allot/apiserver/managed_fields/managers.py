@@ -15,6 +15,7 @@ from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     FieldSetError,
     go_json,
+    intersection,
     parse_fields,
     union,
 )
@@ -127,50 +128,77 @@ def _read(entry: dict[str, Any]) -> tuple[Manager, Ownership]:
 
 def encode(owners: ManagedFields) -> list[dict[str, Any]]:
     """Entries for `metadata.managedFields`: appliers first, then by time and name."""
-    in_order = sorted(owners.items(), key=_order) if len(owners) > 1 else owners.items()
-    return [owned.entry or _entry(manager, owned) for manager, owned in in_order]
+    entries = [owned.entry or _entry(manager, owned) for manager, owned in owners.items()]
+    if len(entries) > 1:
+        entries.sort(key=_order)
+    return entries
 
 
 def new_entry(
-    name: str, api_version: str, subresource: str, fields: FieldSet, time: str
+    name: str,
+    operation: str,
+    api_version: str,
+    subresource: str,
+    fields: FieldSet,
+    time: str | None,
 ) -> dict[str, Any]:
-    """The entry of a new object's creator, who owns these fields, which are in wire order."""
-    entry: dict[str, Any] = {
-        "manager": name,
-        "operation": UPDATE,
-        "apiVersion": api_version,
-        "time": time,
-        "fieldsType": _FIELDS_TYPE,
-        "fieldsV1": fields,
-    }
+    """The entry of a manager who owns these fields, which are in wire order."""
+    entry: dict[str, Any] = {}
+    if name:
+        entry["manager"] = name
+    entry["operation"] = operation
+    entry["apiVersion"] = api_version
+    if time:
+        entry["time"] = time
+    entry["fieldsType"] = _FIELDS_TYPE
+    entry["fieldsV1"] = fields
     if subresource:
         entry["subresource"] = subresource
     return entry
 
 
 def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
-    entry: dict[str, Any] = {}
-    if manager.name:
-        entry["manager"] = manager.name
-    entry["operation"] = manager.operation
-    entry["apiVersion"] = owned.api_version
-    if owned.time:
-        entry["time"] = owned.time
-    entry["fieldsType"] = _FIELDS_TYPE
-    entry["fieldsV1"] = owned.fields
-    if manager.subresource:
-        entry["subresource"] = manager.subresource
-    return entry
+    name, operation, _, subresource = astuple(manager)
+    return new_entry(name, operation, owned.api_version, subresource, owned.fields, owned.time)
 
 
-def _order(item: tuple[Manager, Ownership]) -> tuple[str, float, str, str, str]:
-    manager, owned = item
+def is_new(entry: dict[str, Any], stored: Iterable[dict[str, Any]]) -> bool:
+    """Whether an entry is that of a manager who has none yet, and each of the others, in the same version, owns something."""
+    version, operation = entry["apiVersion"], entry["operation"]
+    name, part = entry.get("manager"), entry.get("subresource")
+    for each in stored:
+        if each["apiVersion"] != version or not each.get("fieldsV1"):
+            return False
+        if (
+            each.get("manager") == name
+            and each["operation"] == operation
+            and each.get("subresource") == part
+        ):
+            return False
+    return True
+
+
+def own_any(entries: Iterable[dict[str, Any]], fields: FieldSet) -> bool:
+    """Whether one of the managers owns one of these fields."""
+    for entry in entries:
+        shared = intersection(entry["fieldsV1"], fields)
+        if shared:
+            return True
+    return False
+
+
+def with_entry(stored: Iterable[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Stored entries and a new one, as `encode` writes them."""
+    return sorted((*stored, entry), key=_order)
+
+
+def _order(entry: dict[str, Any]) -> tuple[str, float, str, str, str]:
     return (
-        manager.operation,
-        seconds(owned.time),
-        manager.name,
-        owned.api_version,
-        manager.subresource,
+        entry["operation"],
+        seconds(entry.get("time")),
+        entry.get("manager") or "",
+        entry["apiVersion"],
+        entry.get("subresource") or "",
     )
 
 

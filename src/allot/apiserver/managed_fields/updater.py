@@ -276,7 +276,7 @@ class Updater:
         """
         type_ = self.type
         merged = merge(type_, live, config)
-        fields = recursive_difference(field_set(type_, config), self._ignored)
+        fields = self.applied_fields(config)
         last = owners.get(manager)
         mine = Ownership(fields, self._api_version, True, last.time if last else None)
         owners = {**owners, manager: mine}
@@ -289,6 +289,10 @@ class Updater:
             compared_in = partial(self.compared_in, live, pruned)
             left = self._disowned(owners, manager, removed, changed, compared_in, force=force)
         return Applied(None if same_value(live, pruned) else pruned, left)
+
+    def applied_fields(self, config: Document) -> FieldSet:
+        """The fields that a manager owns who applies this."""
+        return recursive_difference(field_set(self.type, config), self._ignored)
 
     def _is_unowned(self, config: Document, owners: ManagedFields, writer: Manager) -> bool:
         """Whether no other manager owns anything in the top-level fields of an applied configuration."""

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
+import msgspec
 import pytest
 
+from allot.apiserver.api_errors import ApiError
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.http.field_managers import field_manager_for, new_document
+from allot.apiserver.http.routes import Target
+from allot.apiserver.http.server_side_apply import Configuration, _applied_to_whole, apply_to
 from allot.apiserver.managed_fields.field_manager import manager_name
+from allot.apiserver.watch_cache.caches import resource_named
+from allot.apiserver.watch_cache.codecs import codec_for
 from allot.features import DEFAULTS
 from allot.rules import RuleSet
 from allot.testing.servers import LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"
+
+
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+STATUS: Final = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "p-c"}]}
 
 
 def run(test: Callable[[LocalServer], Awaitable[None]], **settings: Any) -> None:
@@ -145,3 +157,44 @@ def test_tolerations_added_by_admission_have_no_manager() -> None:
         assert "f:tolerations" not in entry["fieldsV1"]["f:spec"]
 
     run(test)
+
+
+@pytest.mark.parametrize("path", ["status", ""])
+@pytest.mark.parametrize("labels", [{}, {"a": "b"}])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"status": STATUS}, id="a-list"),
+        pytest.param({"status": {"message": "<x>", "startTime": None}}, id="null"),
+        pytest.param({"status": {"conditions": []}}, id="empty-list"),
+        pytest.param({"status": {"startTime": "today"}}, id="bad-time"),
+        pytest.param({"status": {"phase": "Pending"}}, id="what-it-has"),
+        pytest.param({"spec": {"nodeName": "n"}, "status": STATUS}, id="owned"),
+    ],
+)
+def test_parts_are_applied_as_to_the_whole_object(
+    path: str, labels: dict[str, str], parts: dict[str, Any]
+) -> None:
+    pods = resource_named("", "pods")
+    target = Target(pods, "v1", "default", "p", pods.subresource(path) if path else None)
+    codec = codec_for(pods)
+    metadata = {"name": "p", "namespace": "default", "uid": "u", "labels": labels}
+    spec = {"containers": [{"name": "m", "image": "i"}]}
+    pod = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    old = codec.decode(msgspec.json.encode(pod), "v1", NOW)
+    entries = field_manager_for(pods, "v1", "").created(new_document(old, target), (), "m", "2026")
+    old = codec.with_metadata(
+        old, msgspec.structs.replace(old.metadata, managed_fields=tuple(entries))
+    )
+    identity = {"name": "p", "uid": "u"}
+    document = {"apiVersion": "v1", "kind": "Pod", "metadata": identity, **parts}
+    configuration = Configuration(document, "applier", force=True)
+
+    def outcome(apply: Callable[..., Any], *first: Any) -> Any:
+        try:
+            obj, managers = apply(*first, old, configuration, target, NOW)
+        except ApiError as error:
+            return error.code, error.message
+        return codec.encode(obj, "v1"), obj.metadata, managers
+
+    assert outcome(apply_to) == outcome(_applied_to_whole, codec)

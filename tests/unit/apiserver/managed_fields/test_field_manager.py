@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from typing import Any, Final
 
 import pytest
 
 from allot.apiserver.http.field_managers import field_manager_for
+from allot.apiserver.managed_fields import managers
+from allot.apiserver.managed_fields.comparison import Comparison
 from allot.apiserver.managed_fields.updater import ApplyConflictError
 from allot.apiserver.watch_cache.caches import resource_named
 
@@ -176,3 +179,102 @@ def test_what_was_empty_is_compared_like_anything_else(part: str, live: Any, new
 
     expected = updater.compared(*manager._both_completed(live, new))
     assert (found.removed, found.changed) == (expected.removed, expected.changed)
+
+
+UIDS: Final = {"name": "p", "namespace": "default", "uid": "u"}
+KUBELET: Final = an_entry("kubelet", "Update", {"f:status": {"f:phase": {}}}, subresource="status")
+ENTRIES: Final = [
+    CREATOR,
+    KUBELET,
+    an_entry("labels", "Apply", {"f:metadata": {"f:labels": {"f:b": {}}}}, time=""),
+    an_entry("applier", "Apply", {"f:status": {"f:message": {}}}, subresource="status"),
+    an_entry("applier", "Update", {"f:spec": {"f:nodeName": {}}}, time="2027-01-01T00:00:00Z"),
+    an_entry("beta", "Update", {"f:spec": {"f:hostname": {}}}, apiVersion="v1beta1"),
+    an_entry("nothing", "Update", {}),
+]
+STATUSES: Final[list[dict[str, Any]]] = [
+    {},
+    {"status": {}},
+    {"status": STATUS},
+    {"status": {"phase": "Pending"}},
+    {"status": {"phase": "Running", **STATUS}},
+    {"status": {"phase": None}},
+    {"status": {"phase": 1}},
+    {"status": {"unknown": 1}},
+    {"spec": {"nodeName": "n"}, "status": STATUS},
+    {"spec": {"nodeName": "n"}},
+    {"unknown": {}},
+]
+METADATA: Final[list[dict[str, Any]]] = [
+    {"name": "p"},
+    UIDS,
+    {**UIDS, "uid": "v"},
+    {**UIDS, "labels": {"a": "b"}},
+]
+
+
+def known_entries() -> list[list[dict[str, Any]]]:
+    return [[CREATOR], *([*each] for n in (0, 2, 3) for each in combinations(ENTRIES, n))]
+
+
+@pytest.mark.parametrize("part", ["", "status"])
+@pytest.mark.parametrize("name", ["applier", "kubectl"])
+def test_what_is_applied_alone_is_applied_as_to_the_whole_object(part: str, name: str) -> None:
+    manager = field_manager_for(PODS, "v1", part)
+    without_status = {name: value for name, value in POD.items() if name != "status"}
+    taken = 0
+    for stored, known, metadata, parts in product(
+        (POD, without_status), known_entries(), METADATA, STATUSES
+    ):
+        live = {**stored, "metadata": {**UIDS, "labels": {"a": "b"}}}
+        config = {**IDENTITY, "metadata": metadata, **parts}
+        bare = {name: value for name, value in live.items() if name != "metadata"}
+
+        alone = manager.applied_alone(bare, UIDS, known, config, name, NOW)
+
+        if alone is not None:
+            whole = manager.applied(live, known, config, name, NOW, force=False)
+            found = {**alone.document, "metadata": live["metadata"]}
+            assert (found, alone.entries, alone.changed) == whole
+            taken += 1
+    assert bool(taken) == (name != "kubectl")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param({**IDENTITY, "kind": "Node", "status": STATUS}, id="another-kind"),
+        pytest.param({**IDENTITY, "apiVersion": "v2", "status": STATUS}, id="another-version"),
+        pytest.param({"kind": "Pod", "apiVersion": "v1", "status": STATUS}, id="no-metadata"),
+    ],
+)
+def test_a_configuration_for_something_else_is_not_applied_alone(config: dict[str, Any]) -> None:
+    manager = field_manager_for(PODS, "v1", "status")
+
+    assert manager.applied_alone(POD, UIDS, [CREATOR], config, "applier", NOW) is None
+
+
+FIELD_SETS: Final[list[dict[str, Any]]] = [
+    {},
+    {"f:status": {".": {}, "f:phase": {}}},
+    {"f:status": {"f:message": {}}},
+    {"f:metadata": {"f:labels": {"f:a": {}}}},
+    {"f:metadata": {"f:labels": {"f:c": {}}}},
+    {"f:metadata": {"f:name": {}}, "f:spec": {"f:nodeName": {}}},
+]
+
+
+@pytest.mark.parametrize("name", ["applier", "kubelet", "creator", ""])
+def test_a_new_manager_is_added_as_if_owners_were_compared(name: str) -> None:
+    manager = field_manager_for(PODS, "v1", "status")
+    many = [{**KUBELET, "manager": f"m{number}"} for number in range(managers.MAX_UPDATERS)]
+    later = "2026-01-01T00:00:01Z"
+    of_this_version = filter(manager._are_of_this_version, known_entries())
+    for known, fields in product([*of_this_version, many, many[1:]], product(FIELD_SETS, repeat=3)):
+        comparison = Comparison(*fields)
+        owners = managers.decode_stored(known)
+        changed = manager._with_changes(comparison, owners, name, later)
+
+        found = manager._after_plain_update(known, comparison, name, later)
+
+        assert found == managers.encode(managers.capped(changed))

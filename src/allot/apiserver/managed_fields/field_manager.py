@@ -194,14 +194,15 @@ class FieldManager:
     ) -> list[dict[str, Any]]:
         """The entries after an update, from stored entries in the version that is written."""
         changed = comparison.changed
-        if changed and not comparison.removed and len(known) < managers.MAX_UPDATERS:
-            mine = self._new_entry(name, UPDATE, changed, now)
-            if (
-                managers.is_new(mine, known)
-                and not managers.own_any(known, changed)
-                and difference(changed, _SERVER_FIELDS) is changed
-            ):
-                return managers.with_entry(known, mine)
+        if (
+            changed
+            and not comparison.removed
+            and len(known) < managers.MAX_UPDATERS
+            and difference(changed, _SERVER_FIELDS) is changed
+        ):
+            entries = managers.with_more(known, self._new_entry(name, UPDATE, changed, now))
+            if entries is not None:
+                return entries
         left = self._with_changes(comparison, managers.decode_stored(known), name, now)
         return managers.encode(managers.capped(left))
 
@@ -341,18 +342,20 @@ class FieldManager:
             return None
         elements = {f"f:{name}" for name in parts}
         for entry in known:
-            if not elements.isdisjoint(entry["fieldsV1"]):
+            fields = entry.get("fieldsV1")
+            is_his = entry["operation"] == APPLY and entry.get("manager") == manager
+            if is_his or not fields or not elements.isdisjoint(fields):
                 return None
         type_ = self._updater.type
         if not fits(type_, parts):
             return None
         fields = self._updater.applied_fields(parts)
-        mine = self._new_entry(manager, APPLY, fields, now)
         base = _completed(live, self._empty_parts)
         document = merge(type_, base, parts)
-        if not fields or not managers.is_new(mine, known) or same_value(base, document):
+        if not fields or same_value(base, document):
             return None
-        return Merged(document, managers.with_entry(known, mine), True)
+        mine = self._new_entry(manager, APPLY, fields, now)
+        return Merged(document, managers.in_order([*known, mine]), True)
 
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool

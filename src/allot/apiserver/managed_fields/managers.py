@@ -127,11 +127,8 @@ def _read(entry: dict[str, Any]) -> tuple[Manager, Ownership]:
 
 
 def encode(owners: ManagedFields) -> list[dict[str, Any]]:
-    """Entries for `metadata.managedFields`: appliers first, then by time and name."""
-    entries = [owned.entry or _entry(manager, owned) for manager, owned in owners.items()]
-    if len(entries) > 1:
-        entries.sort(key=_order)
-    return entries
+    """Entries for `metadata.managedFields`."""
+    return in_order([owned.entry or _entry(manager, owned) for manager, owned in owners.items()])
 
 
 def new_entry(
@@ -162,34 +159,40 @@ def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
     return new_entry(name, operation, owned.api_version, subresource, owned.fields, owned.time)
 
 
-def is_new(entry: dict[str, Any], stored: Iterable[dict[str, Any]]) -> bool:
-    """Whether an entry is that of a manager who has none yet, and each of the others, in the same version, owns something."""
-    version, operation = entry["apiVersion"], entry["operation"]
-    name, part = entry.get("manager"), entry.get("subresource")
-    for each in stored:
-        if each["apiVersion"] != version or not each.get("fieldsV1"):
-            return False
+def with_more(
+    stored: Iterable[dict[str, Any]], more: dict[str, Any]
+) -> list[dict[str, Any]] | None:
+    """Entries after a manager came to own the fields of an entry in addition to those it had.
+
+    None if one of the others owns one of them, or nothing.
+    """
+    name, operation = more.get("manager"), more["operation"]
+    part, fields = more.get("subresource"), more["fieldsV1"]
+    entries: list[dict[str, Any]] = []
+    mine = None
+    for entry in stored:
+        owned = entry.get("fieldsV1")
+        if not owned:
+            return None
         if (
-            each.get("manager") == name
-            and each["operation"] == operation
-            and each.get("subresource") == part
+            entry.get("manager") == name
+            and entry["operation"] == operation
+            and entry.get("subresource") == part
         ):
-            return False
-    return True
+            mine = more if owned == fields else {**more, "fieldsV1": union(owned, fields)}
+            entries.append(mine)
+        elif intersection(owned, fields):
+            return None
+        else:
+            entries.append(entry)
+    if mine is None:
+        entries.append(more)
+    return in_order(entries)
 
 
-def own_any(entries: Iterable[dict[str, Any]], fields: FieldSet) -> bool:
-    """Whether one of the managers owns one of these fields."""
-    for entry in entries:
-        shared = intersection(entry["fieldsV1"], fields)
-        if shared:
-            return True
-    return False
-
-
-def with_entry(stored: Iterable[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Stored entries and a new one, as `encode` writes them."""
-    return sorted((*stored, entry), key=_order)
+def in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Appliers first, then by time and name."""
+    return sorted(entries, key=_order) if len(entries) > 1 else entries
 
 
 def _order(entry: dict[str, Any]) -> tuple[str, float, str, str, str]:

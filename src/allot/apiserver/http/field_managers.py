@@ -233,6 +233,9 @@ def _version_and_type(resource: Resource, version: str) -> tuple[scheme.Version,
 
 def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, ObjectMeta]:
     """Both without the fields that are equal, and without managedFields."""
+    finalizers = new.finalizers
+    if replace(old, finalizers=finalizers, managed_fields=new.managed_fields) == new:
+        return ObjectMeta(finalizers=old.finalizers), ObjectMeta(finalizers=finalizers)
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
     for name, was, is_now in zip(

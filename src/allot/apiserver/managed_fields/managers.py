@@ -140,15 +140,18 @@ def new_entry(
     time: str | None,
 ) -> dict[str, Any]:
     """The entry of a manager who owns these fields, which are in wire order."""
-    entry: dict[str, Any] = {}
-    if name:
-        entry["manager"] = name
-    entry["operation"] = operation
-    entry["apiVersion"] = api_version
-    if time:
-        entry["time"] = time
-    entry["fieldsType"] = _FIELDS_TYPE
-    entry["fieldsV1"] = fields
+    entry: dict[str, Any] = {
+        "manager": name,
+        "operation": operation,
+        "apiVersion": api_version,
+        "time": time,
+        "fieldsType": _FIELDS_TYPE,
+        "fieldsV1": fields,
+    }
+    if not name:
+        del entry["manager"]
+    if not time:
+        del entry["time"]
     if subresource:
         entry["subresource"] = subresource
     return entry

@@ -6,7 +6,7 @@ Objects are compared in the version that each owner wrote, because fields differ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -39,6 +39,8 @@ from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
 Shape = tuple[Any, ...]
+Parts = tuple[FieldSet, tuple[tuple[str, ValueType, bool], ...]]
+"""Fields of an object as leaves, in wire order, and those whose value has to be looked at: their types, and whether they have one owner."""
 ComparedIn = Callable[[str], Comparison]
 """How an object differs in a version."""
 MAX_REMEMBERED: Final = 256
@@ -47,6 +49,7 @@ MAX_REMEMBERED_BYTES: Final = 4096
 MAX_SHAPE_LENGTH: Final = 2048
 MAX_KNOWN_NAMES: Final = 64
 OWNERS: Final = "ownerReferences"
+_OWNERS_ELEMENT: Final = f"f:{OWNERS}"
 _PLAIN_METADATA: Final = frozenset(
     (
         "name", "generateName", "namespace", "creationTimestamp", "uid", "resourceVersion",
@@ -142,11 +145,9 @@ class Updater:
         self._ignored = ignored
         """Fields that writes at this endpoint ignore, in all versions."""
         self._new_types: Mapping[str, ValueType] = {}
-        self._whole_parts: Collection[str] = ()
-        """Those of them that have no parts with separate owners."""
         self._owner_type: ValueType | None = None
         """Of ownerReferences, if a creator owns them."""
-        self._known_parts: dict[tuple[str, ...], tuple[tuple[str, ValueType], ...]] = {}
+        self._known_parts: dict[tuple[str, ...], Parts] = {}
         """Those of new objects by the names of all their fields."""
         self._remembered: dict[Shape | bytes, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the text of others."""
@@ -179,36 +180,42 @@ class Updater:
 
     def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
-        found: FieldSet = {}
-        last_spec, last_fields = self._last
         names = tuple(new)
-        for name, type_ in self._known_parts.get(names) or self._parts(names, ignored):
+        leaves, parts = self._known_parts.get(names) or self._parts(names, empty, ignored)
+        found = dict(leaves)
+        last_spec, last_fields = self._last
+        for name, type_, is_whole in parts:
             value = new[name]
-            if name in self._whole_parts and value.__class__ is not msgspec.Raw:
-                if name not in empty or value != empty[name]:
-                    found[f"f:{name}"] = {}
-                continue
-            if name == "metadata":
-                found |= self._new_metadata(type_, empty, value, ignored)
-                continue
             if name == "spec" and value is last_spec:
-                found |= last_fields
-                continue
-            encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
-            is_small = len(encoded) <= MAX_REMEMBERED_BYTES
-            key = b"%b:%b" % (name.encode(), encoded) if is_small else None
-            fields = self._remembered.get(key) if key is not None else None
-            if fields is None:
-                was = {name: empty[name]} if name in empty else {}
-                is_plain = isinstance(value, dict | list)
-                plain = value if is_plain else msgspec.json.decode(encoded)
-                fields = all_new({name: type_}, was, {name: plain}, {})
-                if key is not None:
-                    self._remember(key, fields)
-            if name == "spec" and key is not None:
-                self._last = value, fields
-            found |= fields
+                fields = last_fields
+            elif name == "metadata":
+                fields = self._new_metadata(type_, empty, value, ignored)
+            elif is_whole and value.__class__ is not msgspec.Raw:
+                fields = {f"f:{name}": {}} if value != empty[name] else {}
+            else:
+                fields = self._new_part(name, type_, empty, value)
+            if fields:
+                found.update(fields)
+            else:
+                del found[f"f:{name}"]
         return found
+
+    def _new_part(self, name: str, type_: ValueType, empty: Document, value: Any) -> FieldSet:
+        """Those of another part, by its text."""
+        encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
+        is_small = len(encoded) <= MAX_REMEMBERED_BYTES
+        key = b"%b:%b" % (name.encode(), encoded) if is_small else None
+        fields = self._remembered.get(key) if key is not None else None
+        if fields is None:
+            was = {name: empty[name]} if name in empty else {}
+            is_plain = isinstance(value, dict | list)
+            plain = value if is_plain else msgspec.json.decode(encoded)
+            fields = all_new({name: type_}, was, {name: plain}, {})
+            if key is not None:
+                self._remember(key, fields)
+        if name == "spec" and key is not None:
+            self._last = value, fields
+        return fields
 
     def _new_metadata(
         self, type_: ValueType, empty: Document, metadata: Any, ignored: FieldSet
@@ -221,25 +228,28 @@ class Updater:
         fields = self._remembered.get(shape) if shape is not None else None
         if fields is None:
             if owners:
-                metadata = {name: value for name, value in metadata.items() if name != OWNERS}
+                metadata = {**metadata, OWNERS: []}
             was = {"metadata": empty["metadata"]} if "metadata" in empty else {}
             fields = all_new({"metadata": type_}, was, {"metadata": metadata}, ignored)
             if shape is not None:
                 self._remember(shape, fields)
         if not owners or owner_type is None:
             return fields
-        with_owners = {
-            **fields.get("f:metadata", {}),
-            f"f:{OWNERS}": _fields_of_owners(owner_type, owners),
-        }
-        return {"f:metadata": dict(sorted(with_owners.items()))}
+        of_owners = _fields_of_owners(owner_type, owners)
+        return {"f:metadata": {**fields["f:metadata"], _OWNERS_ELEMENT: of_owners}}
 
-    def _parts(
-        self, names: tuple[str, ...], ignored: FieldSet
-    ) -> tuple[tuple[str, ValueType], ...]:
-        """The parts of objects with these fields that their creator owns, in wire order."""
+    def _parts(self, names: tuple[str, ...], empty: Document, ignored: FieldSet) -> Parts:
+        """The parts of objects with these fields that their creator owns."""
         types = self._new_types or self._find_new_types(ignored)
-        parts = tuple((name, types[name]) for name in sorted(names) if name in types)
+        owned = [name for name in sorted(names) if name in types]
+        parts: Parts = (
+            {f"f:{name}": {} for name in owned},
+            tuple(
+                (name, types[name], types[name].has_one_owner)
+                for name in owned
+                if name in empty or not types[name].has_one_owner
+            ),
+        )
         if len(names) <= MAX_KNOWN_NAMES:
             if len(self._known_parts) >= MAX_REMEMBERED:
                 self._known_parts.clear()
@@ -255,9 +265,8 @@ class Updater:
             for name, type_ in part.fields.items()
             if name == "metadata" or not contains(ignored, f"f:{name}")
         }
-        self._whole_parts = {name for name, type_ in types.items() if type_.has_one_owner}
         metadata = types["metadata"].map if "metadata" in types else None
-        if metadata is not None and f"f:{OWNERS}" not in ignored.get("f:metadata", {}):
+        if metadata is not None and _OWNERS_ELEMENT not in ignored.get("f:metadata", {}):
             self._owner_type = metadata.fields.get(OWNERS)
         self._new_types = types  # last, because other threads may be asking
         return types

@@ -203,15 +203,18 @@ def _with_changed_parts(
     now: datetime,
 ) -> Any:
     """`old` with the top-level fields in which two documents differ; None if the whole object has to be decoded."""
-    names = [name for name in live if name not in document]
-    for name, after in document.items():
-        before = live.get(name, ABSENT)
-        if after is not before and (before is ABSENT or not same_value(before, after)):
-            names.append(name)
+    changed = {
+        name: after
+        for name, after in document.items()
+        if after is not (before := live.get(name, ABSENT))
+        and (before is ABSENT or not same_value(before, after))
+    }
+    names = [*changed]
+    if not live.keys() <= document.keys():
+        names += [name for name in live if name not in document]
     if not codec.has_parts(names, target.version):
         return None
     kind, api_version = type_meta(target.resource, target.version)
-    changed = {name: document[name] for name in names if name in document}
     body = msgspec.json.encode({**changed, "kind": kind, "apiVersion": api_version})
     if b"null" in body or not changed.keys().isdisjoint(TYPE_META):
         return None

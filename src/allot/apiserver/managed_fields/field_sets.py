@@ -11,6 +11,7 @@ the order in which they are written.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -41,10 +42,8 @@ def key_element(keys: Mapping[str, Any]) -> str:
     return f"k:{go_json(keys)}"
 
 
-@lru_cache(1024)
-def text_key_element(key: str, value: str) -> str:
-    """The item of a list with this one key. A write asks for it several times."""
-    return key_element({key: value})
+is_plain: Final = re.compile(r"[0-9A-Za-z./:_-]*").fullmatch
+"""Whether a text has no characters that JSON escapes, as names, uids and types of conditions."""
 
 
 def value_element(value: Any) -> str:

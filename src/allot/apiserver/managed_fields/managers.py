@@ -184,7 +184,7 @@ def with_more(
         ):
             mine = more if owned == fields else {**more, "fieldsV1": union(owned, fields)}
             entries.append(mine)
-        elif intersection(owned, fields):
+        elif not owned.keys().isdisjoint(fields) and intersection(owned, fields):
             return None
         else:
             entries.append(entry)

@@ -5,7 +5,6 @@ Objects are compared in the version that each owner wrote, because fields differ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
@@ -28,6 +27,7 @@ from allot.apiserver.managed_fields.field_sets import (
     contains,
     difference,
     intersection,
+    is_plain,
     recursive_difference,
     union,
 )
@@ -57,8 +57,6 @@ _PLAIN_METADATA: Final = frozenset(
     )
 )  # fmt: skip
 """Fields of metadata whose value does not matter for who owns what."""
-_is_plain: Final = re.compile(r"[0-9A-Za-z-]{1,64}").fullmatch
-"""Whether a uid is the same in JSON. Those that the server makes are."""
 _encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 
 
@@ -92,7 +90,7 @@ def _fields_of_owners(type_: ValueType, owners: Any) -> FieldSet:
     if others or owner.__class__ is not dict:
         return everything(type_, owners)
     uid = owner.get("uid")
-    if uid.__class__ is not str or not _is_plain(uid):
+    if uid.__class__ is not str or not is_plain(uid):
         return everything(type_, owners)
     return {SELF: {}, f'k:{{"uid":"{uid}"}}': everything(part.element, owner)}
 

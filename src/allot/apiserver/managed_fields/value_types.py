@@ -14,8 +14,8 @@ from allot.apiserver.managed_fields.field_sets import (
     SELF,
     FieldSet,
     field_element,
+    is_plain,
     key_element,
-    text_key_element,
     text_value_element,
     value_element,
 )
@@ -37,7 +37,7 @@ class PathElementError(ValueError):
 class ListType:
     """Lists: atomic, sets, or items with keys."""
 
-    __slots__ = ("_only_key", "associative", "defaults", "element", "keys")
+    __slots__ = ("_before_text", "_only_key", "associative", "defaults", "element", "keys")
 
     def __init__(
         self,
@@ -51,6 +51,9 @@ class ListType:
         self.associative = associative
         self.keys = tuple(sorted(keys))
         self._only_key = self.keys[0] if len(self.keys) == 1 else None
+        only_key = self._only_key
+        self._before_text = "" if only_key is None else key_element({only_key: ""})[:-2]
+        """The beginning of the path element of an item whose only key is a text."""
         self.defaults = defaults or {}
         """The default of a key that an item does not set."""
 
@@ -61,8 +64,8 @@ class ListType:
         key = self._only_key
         if key is not None and item.__class__ is dict:
             value = item.get(key)
-            if value.__class__ is str and len(value) <= MAX_KNOWN_TEXT:
-                return text_key_element(key, value)
+            if value.__class__ is str and is_plain(value):
+                return f'{self._before_text}{value}"}}'
         if item is None:
             raise PathElementError("associative list with keys may not have a null element")
         if not isinstance(item, dict):

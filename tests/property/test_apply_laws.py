@@ -13,6 +13,7 @@ from allot.apiserver.managed_fields.comparison import compare, field_set
 from allot.apiserver.managed_fields.field_manager import FieldManager
 from allot.apiserver.managed_fields.field_sets import FieldSet, difference, intersection, union
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
+from allot.apiserver.managed_fields.managers import capped, decode_stored, encode
 from allot.apiserver.managed_fields.merging import merge
 from allot.apiserver.managed_fields.updater import ApplyConflictError, UnknownVersionError
 from allot.apiserver.managed_fields.value_types import ValueType
@@ -159,6 +160,44 @@ def test_what_is_applied_is_there(live: Document, applied: Document) -> None:
     compared = compare(TYPE, applied, merged)
     assert not members(compared.modified) & claimed
     assert not members(compared.removed) & claimed
+
+
+# --- writes that take nothing from others ---
+
+LATER: Final = "2026-01-02T00:00:00Z"
+
+
+@given(configurations(), configurations(), st.sampled_from(["one", "two"]))
+def test_entries_that_stay_are_those_of_owners_that_stay(
+    one: Document, other: Document, name: str
+) -> None:
+    manager = a_field_manager()
+    entries = manager.created(one, (), "one", NOW)
+    comparison = manager._updater.compared(one, other)
+
+    found = manager._after_plain_update(entries, comparison, name, LATER)
+
+    owners = manager._with_changes(comparison, decode_stored(entries), name, LATER)
+    assert msgspec.json.encode(found) == msgspec.json.encode(encode(capped(owners)))
+
+
+@given(configurations(), configurations())
+def test_what_is_applied_alone_is_applied_to_the_whole(live: Document, config: Document) -> None:
+    manager = a_field_manager()
+    named = {"name": "x", "uid": "u"}
+    live["metadata"] |= named
+    entries = manager.created({**live, "spec": {}, "status": {"replicas": 1}}, (), "one", NOW)
+    config["metadata"] = named
+    parts = {name: value for name, value in live.items() if name != "metadata"}
+
+    found = manager.applied_alone(parts, named, entries, config, "two", LATER)
+
+    whole = manager.applied(live, entries, config, "two", LATER, force=False)
+    assert (found is not None) == (whole.changed and "spec" in config and bool(entries))
+    if found is not None:
+        assert whole.changed
+        assert {**found.document, "metadata": live["metadata"]} == whole.document
+        assert msgspec.json.encode(found.entries) == msgspec.json.encode(whole.entries)
 
 
 # --- apply ---

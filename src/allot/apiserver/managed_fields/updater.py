@@ -147,8 +147,8 @@ class Updater:
         """Of ownerReferences, if a creator owns them."""
         self._known_parts: dict[tuple[str, ...], Parts] = {}
         """Those of new objects by the names of all their fields."""
-        self._remembered: dict[Shape | bytes, FieldSet] = {}
-        """The fields of parts of new objects, by the shape of metadata and by the text of others."""
+        self._remembered: dict[Shape, FieldSet] = {}
+        """The fields of parts of new objects, by the shape of metadata and by the name and text of others."""
         self._last: tuple[Any, FieldSet] = (object(), {})
         """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
@@ -180,7 +180,7 @@ class Updater:
         """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
         names = tuple(new)
         leaves, parts = self._known_parts.get(names) or self._parts(names, empty, ignored)
-        found = dict(leaves)
+        found = {**leaves}
         last_spec, last_fields = self._last
         for name, type_, is_whole in parts:
             value = new[name]
@@ -193,7 +193,7 @@ class Updater:
             else:
                 fields = self._new_part(name, type_, empty, value)
             if fields:
-                found.update(fields)
+                found |= fields
             else:
                 del found[f"f:{name}"]
         return found
@@ -202,7 +202,7 @@ class Updater:
         """Those of another part, by its text."""
         encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
         is_small = len(encoded) <= MAX_REMEMBERED_BYTES
-        key = b"%b:%b" % (name.encode(), encoded) if is_small else None
+        key = (name, encoded) if is_small else None
         fields = self._remembered.get(key) if key is not None else None
         if fields is None:
             was = {name: empty[name]} if name in empty else {}
@@ -269,7 +269,7 @@ class Updater:
         self._new_types = types  # last, because other threads may be asking
         return types
 
-    def _remember(self, key: Shape | bytes, fields: FieldSet) -> None:
+    def _remember(self, key: Shape, fields: FieldSet) -> None:
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered[key] = fields

@@ -80,36 +80,42 @@ class Client(ReadClient):
         """Whether the server can update an object and its status at once."""
         return isinstance(self.transport, ClusterTransport)
 
-    async def update_with_status(self, resource: Resource[T], obj: T) -> T:
-        """Replace an object and its status in one transaction, if the server can (`updates_with_status`)."""
-        codec = resource.codec
-        body, content_type = self._encoded(resource, obj)
-        response = await self.request(
-            "PUT",
-            resource.path(codec.key(obj)),
-            body=body,
-            content_type=content_type,
-            may_repeat=bool(codec.resource_version(obj)),
-            headers={**(self._accept(resource) or {}), WITH_STATUS: "true"},
-        )
-        return decoded(resource, response)
+    def submit_update_with_status(self, resource: Resource[T], obj: T) -> Awaitable[Response]:
+        """Replace an object and its status in one transaction, if the server can (`updates_with_status`).
+
+        The response has the stored object.
+        """
+        headers = {**(self._accept(resource) or {}), WITH_STATUS: "true"}
+        return self.submit_update(resource, obj, headers=headers)
 
     async def update(
         self, resource: Resource[T], obj: T, *, subresource: str = "", dry_run: bool = False
     ) -> T:
         """Replace an object. With a resourceVersion, only if it is unchanged."""
+        response = await self.submit_update(resource, obj, subresource=subresource, dry_run=dry_run)
+        return decoded(resource, response)
+
+    def submit_update(
+        self,
+        resource: Resource[T],
+        obj: T,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> Awaitable[Response]:
+        """`update` for callers that decode the response themselves. A client of `in_order` sends it at once."""
         codec = resource.codec
         body, content_type = self._encoded(resource, obj)
-        response = await self.request(
+        return self.request(
             "PUT",
             resource.path(codec.key(obj), subresource),
             _DRY_RUN if dry_run else None,
             body,
             content_type,
             may_repeat=bool(codec.resource_version(obj)),
-            headers=self._accept(resource),
+            headers=headers or self._accept(resource),
         )
-        return decoded(resource, response)
 
     async def update_status(self, resource: Resource[T], obj: T) -> T:
         return await self.update(resource, obj, subresource="status")

@@ -10,9 +10,8 @@ one round trip earlier. Not every server can: then nothing is sent early, and `b
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from allot.client.ordered_client import in_order
 from allot.scheduler.framework.status import Status
@@ -20,36 +19,44 @@ from allot.scheduler.framework.status import Status
 if TYPE_CHECKING:
     from allot.client.client import Client
 
-BindInOrder = Callable[["Client"], Coroutine[Any, Any, Status | None]]
-"""Sends the binding with a client of `in_order`; None if it was not run, or is to be repeated."""
+T = TypeVar("T")
+
+SendBinding = Callable[["Client"], Coroutine[Any, Any, Status | None]]
+"""Sends the binding with a client of `in_order`. How it ended is awaited; None if it was not run, or is to be repeated."""
 
 
 class OrderedBinding:
     """The binding of one pod. A pre_bind plugin may send it with its last write."""
 
-    __slots__ = ("_bind", "_client", "_task")
+    __slots__ = ("_client", "_outcome", "_send", "_sent")
 
-    def __init__(self, client: Client, bind: BindInOrder) -> None:
+    def __init__(self, client: Client, send: SendBinding) -> None:
         self._client = client
-        self._bind = bind
-        self._task: asyncio.Task[Status | None] | None = None
+        self._send = send
+        self._sent: Coroutine[Any, Any, Status | None] | None = None
+        """Waits for the answer, until that is known."""
+        self._outcome: Status | None = None
 
-    def follow(self) -> Client | None:
-        """A client for one request, which the binding follows; None if the server cannot run them in order.
+    def follow(self, send: Callable[[Client], Awaitable[T]]) -> Awaitable[T] | None:
+        """What `send` sends, with the binding behind it; None if the server cannot run them in order.
 
-        The request must be sent, and be the last one that pre_bind needs if it succeeds.
+        `send` makes one request with the client that it gets: the last one that pre_bind needs if it succeeds.
         """
         client = in_order(self._client, 2)
-        if client is not None:
-            # It starts when the caller waits for its answer: the requests are in order.
-            self._task = asyncio.create_task(self._bind(client))
-        return client
+        if client is None:
+            return None
+        before = send(client)
+        self._sent = self._send(client)
+        return before
 
     async def outcome(self) -> Status | None:
         """How the binding ended. None if `bind` has to run: it was not sent, not run, or is to be repeated."""
-        return None if self._task is None else await self._task
+        if self._sent is not None:
+            sent, self._sent = self._sent, None
+            self._outcome = await sent
+        return self._outcome
 
     def cancel(self) -> None:
         """Do not wait for an answer any more."""
-        if self._task is not None:
-            self._task.cancel()
+        if self._sent is not None:
+            self._sent.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import PODS
@@ -42,11 +43,19 @@ class DefaultBinder(BindPlugin):
             return None  # a subclass binds in its own way
         from allot.scheduler.framework.ordered_binding import OrderedBinding
 
-        return OrderedBinding(self._client, partial(self._bind_in_order, pod, node_name))
+        return OrderedBinding(self._client, partial(self._send_in_order, pod, node_name))
 
-    async def _bind_in_order(self, pod: PodInfo, node_name: str, client: Client) -> Status | None:
+    def _send_in_order(
+        self, pod: PodInfo, node_name: str, client: Client
+    ) -> Coroutine[Any, Any, Status | None]:
+        sent = client.bind(pod.key, pod.uid, node_name)
+        return self._outcome_in_order(sent, pod, node_name)
+
+    async def _outcome_in_order(
+        self, sent: Awaitable[object], pod: PodInfo, node_name: str
+    ) -> Status | None:
         try:
-            await client.bind(pod.key, pod.uid, node_name)
+            await sent
         except ClientError as error:
             is_not_run = isinstance(error, ApiStatusError) and error.code == NOT_RUN
             if is_not_run or is_worth_repeating(error, may_repeat=bool(pod.uid)):

@@ -11,16 +11,19 @@ conflicts come from other clients; then the claim is read again, and the changes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
 from allot.client.errors import ApiStatusError, ClientError
+from allot.client.read_client import decoded
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.client.retries import is_worth_repeating
+from allot.client.transport import Response
 from allot.scheduler.state.claim_tracker import version_of
 
 if TYPE_CHECKING:
@@ -191,14 +194,15 @@ class ClaimWriteQueue:
         self, wanted: ResourceClaim, brings_finalizer: bool, binding: OrderedBinding | None
     ) -> ResourceClaim:
         """In one request, which the binding follows if the server can."""
-        in_order = binding.follow() if binding is not None else None
-        if in_order is not None:
+        submit = partial(_submit, wanted, brings_finalizer)
+        sent = binding.follow(submit) if binding is not None else None
+        if sent is not None:
             try:
-                return await _update(in_order, wanted, brings_finalizer)
+                return decoded(RESOURCE_CLAIMS, await sent)
             except ClientError as error:
                 if not is_worth_repeating(error, may_repeat=True):
                     raise
-        return await _update(self._client, wanted, brings_finalizer)
+        return decoded(RESOURCE_CLAIMS, await submit(self._client))
 
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
@@ -212,12 +216,10 @@ class ClaimWriteQueue:
         return newest
 
 
-def _update(
-    client: Client, wanted: ResourceClaim, brings_finalizer: bool
-) -> Coroutine[Any, Any, ResourceClaim]:
+def _submit(wanted: ResourceClaim, brings_finalizer: bool, client: Client) -> Awaitable[Response]:
     if brings_finalizer:
-        return client.update_with_status(RESOURCE_CLAIMS, wanted)
-    return client.update_status(RESOURCE_CLAIMS, wanted)
+        return client.submit_update_with_status(RESOURCE_CLAIMS, wanted)
+    return client.submit_update(RESOURCE_CLAIMS, wanted, subresource="status")
 
 
 def _applied(current: ResourceClaim, batch: list[_PendingChange]) -> ResourceClaim:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,6 +41,16 @@ from tests.unit.scheduler.plugins.dynamic_resources.server import (
 IN_ONE_MESSAGE = ["PUT claim", "POST binding"]
 
 
+class _Sent:
+    """A request that was sent: its response is awaited, or not."""
+
+    def __init__(self, response: Callable[[], Coroutine[Any, Any, Response]]) -> None:
+        self._response = response
+
+    def __await__(self) -> Generator[Any, Any, Response]:
+        return self._response().__await__()
+
+
 class _InOrder(Disturbed):
     """Runs requests as a link does, when all of them are there."""
 
@@ -49,12 +60,15 @@ class _InOrder(Disturbed):
         self._turns = [asyncio.Event() for _ in range(count)]
         self._has_failed = False
 
-    async def request(self, *arguments: Any, **rest: Any) -> Response:
+    def request(self, *arguments: Any, **rest: Any) -> _Sent:  # type: ignore[override]
         number = len(self.asked)
         self.asked.append("")
         if len(self.asked) == len(self._turns):
             self._way.messages += 1
             self._turns[0].set()
+        return _Sent(partial(self._response, number, *arguments, **rest))
+
+    async def _response(self, number: int, *arguments: Any, **rest: Any) -> Response:
         await self._turns[number].wait()
         if self._has_failed:
             return Response(NOT_RUN, (), b"{}")
@@ -304,6 +318,24 @@ def test_a_server_that_runs_nothing_in_order_gets_two_messages() -> None:
     played(story)
 
 
+def test_how_a_binding_ended_can_be_asked_again() -> None:
+    async def story(scene: Scene) -> None:
+        attempt = await Attempt.of(scene, "claim")
+        binder, state = DefaultBinder(attempt.client), attempt.bench.state
+        binding = binder.ordered_binding(state, attempt.pod, "node-1")
+        assert binding is not None
+        assert await binding.outcome() is None, "it is not sent"
+        stored = await scene.stored()
+        sent = binding.follow(lambda client: client.submit_update(RESOURCE_CLAIMS, stored))
+        assert sent is not None
+        await sent
+
+        assert [await binding.outcome(), await binding.outcome()] == [SUCCESS, SUCCESS]
+        assert attempt.way.asked == ["PUT claim", "POST binding"]
+
+    played(story)
+
+
 def test_a_claim_that_is_reserved_already_leaves_only_the_binding() -> None:
     async def story(scene: Scene) -> None:
         attempt = await Attempt.of(scene, "claim")
@@ -379,9 +411,11 @@ def test_a_pod_that_is_bound_does_not_wait_for_its_devices(is_sent: bool) -> Non
 
         async def write(may_bind: bool) -> list[ResourceClaim]:
             assert may_bind
-            client = binding.follow() if is_sent else None
-            if client is not None:
-                await client.update_status(RESOURCE_CLAIMS, await scene.stored())
+            stored = await scene.stored()
+            if is_sent:
+                sent = binding.follow(lambda client: client.submit_update(RESOURCE_CLAIMS, stored))
+                assert sent is not None
+                await sent
             return [with_conditions(claim)]
 
         waiting = gate.write_and_wait(attempt.pod, "node-1", [claim], write, binding)

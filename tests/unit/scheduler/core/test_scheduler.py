@@ -15,7 +15,7 @@ from allot.scheduler.core import failure_handler
 from allot.scheduler.core.attempt_reporter import MAX_REPORTS
 from allot.scheduler.core.binding_cycles import MAX_BINDINGS
 from allot.scheduler.core.pod_status import PodStatusReporter
-from allot.scheduler.core.scheduler import Scheduler
+from allot.scheduler.core.scheduler import ATTEMPTS_IN_A_ROW, SECONDS_IN_A_ROW, Scheduler
 from allot.scheduler.core.scheduling_queue import SchedulingQueue
 from allot.scheduler.core.unschedulable_pods import SubQueue
 from allot.scheduler.framework.bind_errors import BoundElsewhereError, UnknownBindingError
@@ -237,6 +237,35 @@ def test_concurrent_bindings_are_limited() -> None:
         await settle(MAX_BINDINGS * 20)
 
         assert stage.plugin.said.count("bind") == MAX_BINDINGS + 50
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "in_a_row"),
+    [(0.0, ATTEMPTS_IN_A_ROW), (SECONDS_IN_A_ROW / 2, 2), (SECONDS_IN_A_ROW, 1)],
+    ids=["quick", "slower", "slow"],
+)
+def test_a_few_attempts_run_in_a_row(seconds: float, in_a_row: int) -> None:
+    async def story() -> None:
+        stage = Stage(nodes=20)
+        rows = [0]
+
+        def attempted() -> None:
+            rows[-1] += 1
+            stage.now += seconds
+
+        stage.plugin.meanwhile["reserve"] = attempted
+        for number in range(2 * in_a_row + 1):
+            stage.queue.add(a_pod_info(f"pod-{number}"), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        for _ in range(3):
+            await asyncio.sleep(0)
+            rows.append(0)
+        assert rows[:3] == [in_a_row, in_a_row, 1]
+
         running.cancel()
         await asyncio.wait((running,))
 

@@ -20,7 +20,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from allot.api.base import replace
 from allot.api.identities import ObjectKey
+from allot.api.meta import KubernetesObject
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.options import PLAIN_DELETE, DeleteOptions, PatchType, Scope
 from allot.client.protobuf import PROTOBUF
@@ -28,15 +30,25 @@ from allot.client.rate_limits import RequestLimit
 from allot.client.read_client import ReadClient, decoded
 from allot.client.resources import PODS, Resource
 from allot.client.retries import NEVER
-from allot.client.transport import JSON, WITH_STATUS, WITHOUT_OBJECT, ClusterTransport, Response
+from allot.client.transport import (
+    JSON,
+    STORED_VERSION,
+    UNLESS_CHANGED,
+    WITH_STATUS,
+    WITHOUT_OBJECT,
+    ClusterTransport,
+    Response,
+)
 
 CONFLICT_ATTEMPTS: Final = 10
 
 _DRY_RUN: Final = {"dryRun": "All"}
 _STRICT: Final = {"fieldValidation": "Strict"}
 _UNREAD: Final = {WITHOUT_OBJECT: "true"}
+_WITH_STATUS: Final = {WITH_STATUS: "true", WITHOUT_OBJECT: UNLESS_CHANGED}
 
 T = TypeVar("T")
+TypedT = TypeVar("TypedT", bound=KubernetesObject)
 
 
 class Client(ReadClient):
@@ -83,9 +95,9 @@ class Client(ReadClient):
     def submit_update_with_status(self, resource: Resource[T], obj: T) -> Awaitable[Response]:
         """Replace an object and its status in one transaction, if the server can (`updates_with_status`).
 
-        The response has the stored object.
+        `updated` reads the response.
         """
-        headers = {**(self._accept(resource) or {}), WITH_STATUS: "true"}
+        headers = {**(self._accept(resource) or {}), **_WITH_STATUS}
         return self.submit_update(resource, obj, headers=headers)
 
     async def update(
@@ -354,6 +366,14 @@ class Client(ReadClient):
         if self._prefers_protobuf and resource.protobuf is not None:
             return resource.protobuf.encode(obj), PROTOBUF
         return resource.codec.encode(obj), JSON
+
+
+def updated(resource: Resource[TypedT], sent: TypedT, response: Response) -> TypedT:
+    """The stored object after an update to `sent`, which the response may not repeat."""
+    version = response.header(STORED_VERSION)
+    if version is None:
+        return decoded(resource, response)
+    return replace(sent, metadata=replace(sent.metadata, resource_version=version.decode()))
 
 
 def without_retries(client: Client) -> Client:

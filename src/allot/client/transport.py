@@ -15,6 +15,12 @@ WITH_STATUS: Final = "allot-with-status"
 WITHOUT_OBJECT: Final = "allot-without-object"
 """The header of a write whose client does not read the stored object: a success has no body. For components of the cluster."""
 
+UNLESS_CHANGED: Final = "unless-changed"
+"""A value of that header: an update whose object is stored as it was sent is answered with its new version alone."""
+
+STORED_VERSION: Final = b"allot-stored-version"
+"""The header of that answer: the resourceVersion of the object."""
+
 NOT_RUN: Final = 424
 """The status code of a request that was not run because the one before it failed."""
 

@@ -43,6 +43,7 @@ from allot.apiserver.http.rendering import (
 )
 from allot.apiserver.http.requests import ApiRequest, write_options
 from allot.apiserver.http.responses import (
+    Header,
     Response,
     StreamResponse,
     in_format,
@@ -62,6 +63,7 @@ from allot.apiserver.registry.write_results import Written
 from allot.apiserver.watch_cache.caches import Caches
 from allot.apiserver.watch_cache.codecs import codec_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
+from allot.client.transport import STORED_VERSION
 from allot.storage.interface import Store
 
 BINDING_KIND: Final = "Binding"
@@ -248,15 +250,19 @@ class _Responder(msgspec.Struct, frozen=True):
 
     async def written(self, code: int, written: Written) -> Response:
         stored, request = written.stored, self.request
-        if not request.wants_object:
-            response = Response(code, b"", revision=stored.revision)
+        if not request.wants_object and written.as_sent is not False:
+            headers: tuple[Header, ...] = ()
+            if written.as_sent:
+                headers = ((STORED_VERSION, b"%d" % stored.revision),)
+            response = Response(code, b"", headers=headers, revision=stored.revision)
         elif self.accepted is PLAIN_JSON and not request.query and len(stored.entry.value) <= LARGE:
             response = Response(code, self.renderer.written(stored), revision=stored.revision)
         else:
             response = await self.one(code, stored)
         if not written.warnings:
             return response
-        return replace(response, headers=warning_headers(written.warnings))
+        headers = (*response.headers, *warning_headers(written.warnings))
+        return replace(response, headers=headers)
 
     async def one(self, code: int, stored: StoredObject) -> Response:
         is_protobuf = self.accepted.format == "protobuf"

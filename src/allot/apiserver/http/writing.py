@@ -48,9 +48,9 @@ from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate
 from allot.apiserver.registry.reading import Listing, Reader
 from allot.apiserver.registry.selection import Selection
 from allot.apiserver.registry.write_pipeline import Outcome, Update, pipeline_for
-from allot.apiserver.registry.write_results import Written, creatable_by_update
+from allot.apiserver.registry.write_results import Written, creatable_by_update, is_as_sent
 from allot.client.cooperative import with_pauses
-from allot.client.transport import WITH_STATUS
+from allot.client.transport import UNLESS_CHANGED, WITH_STATUS, WITHOUT_OBJECT
 from allot.rules import BAD_CONFIGURATION_IS_BAD_REQUEST
 
 DELETES_AT_ONCE: Final = 10
@@ -100,6 +100,9 @@ class WriteHandlers:
         except ApiError as error:
             error.warnings[:0] = read.warnings
             raise
+        if not request.wants_object and request.header(WITHOUT_OBJECT) == UNLESS_CHANGED:
+            is_typed = target.resource.info.is_typed
+            written = replace(written, as_sent=is_typed and is_as_sent(read.object, written))
         return written.with_warnings(read.warnings)
 
     async def _updated_or_created(

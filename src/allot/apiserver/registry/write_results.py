@@ -35,10 +35,23 @@ class Written(msgspec.Struct, frozen=True):
     gone: bool = False
     created: bool = False
     """Whether an apply or an update made the object."""
+    as_sent: bool | None = None
+    """Whether an update stored what its client sent, if the client has to know."""
 
     def with_warnings(self, first: list[str]) -> Written:
         """The same, after the warnings of decoding."""
         return replace(self, warnings=[*first, *self.warnings]) if first else self
+
+
+def is_as_sent(sent: Any, written: Written) -> bool:
+    """Whether a typed object is stored as it was sent, but for what the server alone knows: its version and managers."""
+    stored, known = written.stored.object, sent.metadata
+    metadata = replace(
+        stored.metadata,
+        resource_version=known.resource_version,
+        managed_fields=known.managed_fields,
+    )
+    return not written.gone and bool(replace(stored, metadata=metadata) == sent)
 
 
 def accepted(outcome: Outcome, resource: Resource, name: str) -> tuple[Any, list[str]]:

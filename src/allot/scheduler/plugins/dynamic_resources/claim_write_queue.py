@@ -19,8 +19,8 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
+from allot.client.client import updated
 from allot.client.errors import ApiStatusError, ClientError
-from allot.client.read_client import decoded
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.client.retries import is_worth_repeating
 from allot.client.transport import Response
@@ -198,11 +198,11 @@ class ClaimWriteQueue:
         sent = binding.follow(submit) if binding is not None else None
         if sent is not None:
             try:
-                return decoded(RESOURCE_CLAIMS, await sent)
+                return updated(RESOURCE_CLAIMS, wanted, await sent)
             except ClientError as error:
                 if not is_worth_repeating(error, may_repeat=True):
                     raise
-        return decoded(RESOURCE_CLAIMS, await submit(self._client))
+        return updated(RESOURCE_CLAIMS, wanted, await submit(self._client))
 
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]

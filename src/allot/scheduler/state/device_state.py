@@ -33,6 +33,8 @@ class DeviceState:
         """The only node that can use a pool's devices; empty if several can."""
         self._with_conditions: set[str] = set()
         """Slices with devices that have binding conditions (KEP-5007), by name."""
+        self._with_node_bound: set[str] = set()
+        """Slices with devices that bind to a node (KEP-5007), by name."""
         self._node_equivalence = NodeEquivalence()
         self._node_classes: dict[str, tuple[int, TargetNode, Hashable | None]] = {}
         """Equivalence classes by node, each with the last change that it includes."""
@@ -55,10 +57,12 @@ class DeviceState:
         self._node_by_slice[slice_.metadata.name] = node
         if before != node:
             self._touch(before)
-        if any(device.binding_conditions for device in slice_.spec.devices or ()):
-            self._with_conditions.add(slice_.metadata.name)
-        else:
-            self._with_conditions.discard(slice_.metadata.name)
+        self._forget_kinds(slice_.metadata.name)
+        for device in slice_.spec.devices or ():
+            if device.binding_conditions:
+                self._with_conditions.add(slice_.metadata.name)
+            if device.binds_to_node:
+                self._with_node_bound.add(slice_.metadata.name)
         self.inventory.put(slice_)
         self._node_equivalence.put(slice_)
         self._touch(self._node_by_pool[pool] and node)
@@ -68,8 +72,13 @@ class DeviceState:
         self.inventory.remove(slice_.metadata.name)
         self._node_equivalence.remove(slice_.metadata.name)
         self._node_by_slice.pop(slice_.metadata.name, None)
-        self._with_conditions.discard(slice_.metadata.name)
+        self._forget_kinds(slice_.metadata.name)
         self._touch(self._node_by_pool.get(pool, "") and (slice_.spec.node_name or ""))
+
+    def _forget_kinds(self, slice_name: str) -> None:
+        """Forget what kinds of devices the slice has."""
+        self._with_conditions.discard(slice_name)
+        self._with_node_bound.discard(slice_name)
 
     def put_class(self, class_: DeviceClass) -> None:
         self._classes_version += 1
@@ -104,6 +113,11 @@ class DeviceState:
     def has_binding_conditions(self) -> bool:
         """Whether some device has binding conditions."""
         return bool(self._with_conditions)
+
+    @property
+    def has_node_bound_devices(self) -> bool:
+        """Whether some device binds to a node."""
+        return bool(self._with_node_bound)
 
     # --- what it means for nodes ---
 

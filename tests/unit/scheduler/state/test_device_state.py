@@ -9,7 +9,7 @@ from allot.api.meta import ObjectMeta
 from allot.api.slices import ResourcePool, ResourceSlice
 from allot.features import DEFAULTS, DEVICE_TAINTS, FeatureGates
 from allot.scheduler.state.device_state import DeviceState
-from allot.testing.builders import a_slice, an_allocation
+from allot.testing.builders import a_device, a_slice, an_allocation
 from tests.unit.scheduler.state.objects import a_node_facts, on_node
 
 ALL = ""
@@ -151,3 +151,21 @@ def test_a_node_that_comes_back_is_looked_at_again() -> None:
     state.forget_node("a")
 
     assert state.target(on_node(a_node_facts("a"))).labels.get("zone") is None
+
+
+def test_which_kinds_of_devices_there_are() -> None:
+    state = DeviceState(DEFAULTS)
+
+    def kinds(*slices: ResourceSlice) -> tuple[bool, bool]:
+        for slice_ in slices:
+            state.put_slice(slice_)
+        return state.has_binding_conditions, state.has_node_bound_devices
+
+    plain, bound = a_device("gpu-0"), a_device("gpu-1", binds_to_node=True)
+    conditioned = a_device("gpu-2", binding_conditions=("Attached",))
+
+    assert kinds(a_slice(plain, name="a"), a_slice(plain, bound, name="b")) == (False, True)
+    assert kinds(a_slice(plain, name="b"), a_slice(conditioned, name="a")) == (True, False)
+    assert kinds(a_slice(bound, conditioned, name="c")) == (True, True)
+    state.remove_slice(a_slice(name="c"))
+    assert kinds() == (True, False)

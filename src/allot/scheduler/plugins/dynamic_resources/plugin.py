@@ -239,10 +239,11 @@ class DynamicResources(
         if not answer.results:
             return failed(LookupError("claim allocation not found for node"))
         self._skipped.report_unusable_pools(pod, node_name, answer.skipped)
-        inventory = self._devices.inventory
-        for note in claimed_on_two_nodes(answer.results, target, self._tracker, inventory):
-            log.warning("pod %s: %s", pod.key, note)
-            self._warn(pod, ON_TWO_NODES, note)
+        if self._devices.has_node_bound_devices:
+            inventory = self._devices.inventory
+            for note in claimed_on_two_nodes(answer.results, target, self._tracker, inventory):
+                log.warning("pod %s: %s", pod.key, note)
+                self._warn(pod, ON_TWO_NODES, note)
         if self._extended is not None and extension is not None and isinstance(variant, Variant):
             self._extended.reserve(extension, variant, answer.results[-1])
         results = answer.results[: len(devices.to_allocate)]

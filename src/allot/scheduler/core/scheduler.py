@@ -346,7 +346,7 @@ class Scheduler:
                 self._decide_in_background(queued)
             return
         if found.error:
-            self._metrics.attempts.labels("error", profile.scheduler_name).inc()
+            self._metrics.attempts.inc("error", profile.scheduler_name)
             self.spawn(self._reporter.handle_scheduling_error(queued, found.error))
             return
         needs_more = found.timeouts > 0 and not is_final
@@ -377,6 +377,6 @@ class Scheduler:
     def _timed_out(self, profile: Profile, queued: QueuedPodInfo, why: str) -> None:
         assert self._limits is not None
         queued.background_attempts = 0
-        self._metrics.attempts.labels("unschedulable", profile.scheduler_name).inc()
+        self._metrics.attempts.inc("unschedulable", profile.scheduler_name)
         limit_seconds = self._limits.decision_seconds
         self.spawn(self._reporter.handle_timeout(profile, queued, limit_seconds, why))

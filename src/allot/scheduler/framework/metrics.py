@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from allot.scheduler.framework.counters import QuickCounter
 from allot.scheduler.framework.durations import Durations, Observe
 from allot.scheduler.framework.histograms import QuickHistogram
 from allot.scheduler.framework.status import Code
@@ -23,13 +24,12 @@ class SchedulerMetrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.attempts = Counter(
+        self.attempts = QuickCounter(
             "scheduler_schedule_attempts",
             "Attempts to schedule pods, by how they ended.",
             ("result", "profile"),
             registry=registry,
         )
-        self._attempts_by_labels = cache(self.attempts.labels)
         self.attempt_seconds = QuickHistogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "How long an attempt took, with binding if it came to that.",
@@ -65,13 +65,12 @@ class SchedulerMetrics:
             buckets=exponential(1, 2, 5),
             registry=registry,
         )
-        self.incoming = Counter(
+        self.incoming = QuickCounter(
             "scheduler_queue_incoming_pods",
             "Pods that came to a queue, by the event that brought them.",
             ("queue", "event"),
             registry=registry,
         )
-        self._incoming_by_labels = cache(self.incoming.labels)
         self.pending = Gauge(
             "scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), registry=registry
         )
@@ -128,12 +127,12 @@ class SchedulerMetrics:
 
     def observe_attempt(self, result: str, scheduler_name: str, seconds: float) -> None:
         """Count an attempt, including its binding."""
-        self._attempts_by_labels(result, scheduler_name).inc()
+        self.attempts.inc(result, scheduler_name)
         self.attempt_seconds.observe(seconds, result, scheduler_name)
 
     def pod_queued(self, queue: str, event: str) -> None:
         """A pod came to a queue."""
-        self._incoming_by_labels(queue, event).inc()
+        self.incoming.inc(queue, event)
 
     def pod_scheduled(self, attempts: int, seconds: float) -> None:
         """A pod is bound, so many seconds after it could first be scheduled."""

@@ -424,12 +424,37 @@ def test_what_quick_nodes_leave_goes_to_the_others() -> None:
 
 def test_a_slice_ends() -> None:
     clock = Clock()
-    time_slice = TimeSlice(0.02, clock)
+    time_slice = TimeSlice(0.02, clock, clock)
     time_slice.check()
     clock.now = 0.021
     with pytest.raises(DeadlineExceededError):
         time_slice.check()
     assert not time_slice.has_progress
+
+
+def test_a_slice_counts_cpu_time() -> None:
+    cpu, wall = Clock(), Clock()
+    time_slice = TimeSlice(0.02, cpu, wall)
+    wall.now, cpu.now = 60.0, 0.02
+    time_slice.check()
+    cpu.now = 0.021
+    with pytest.raises(DeadlineExceededError):
+        time_slice.check()
+
+
+def test_a_slice_does_not_ask_for_cpu_time_before_it_may_be_over() -> None:
+    wall, asked = Clock(), 0
+
+    def cpu() -> float:
+        nonlocal asked
+        asked += 1
+        return 0.0
+
+    time_slice = TimeSlice(0.02, cpu, wall)
+    for now in (0.0, 0.019, 0.02):
+        wall.now = now
+        time_slice.check()
+    assert asked == 2, "when it begins, and when it may be over"
 
 
 def test_a_slice_knows_whether_it_had_many_results() -> None:

@@ -164,8 +164,8 @@ class ClaimAllocator(ClaimQueueing):
         known = devices.known.get_by_node_class(node_class) if node_class is not None else None
         if known is not None and with_results:
             answer = known.on_node(target.name, self._devices.pools_of(target.name))
-            answer = with_own_shares(answer, self._new_share_id)
-        elif known is not None:
+            return with_own_shares(answer, self._new_share_id)  # taken, so it will not be asked for
+        if known is not None:
             answer = known.without_results
         else:
             answer = self.allocate_on(claims, target, time, devices.avoided)

@@ -92,7 +92,7 @@ class SchedulerMetrics:
             ("profile", "driver", "status"),
             registry=registry,
         )
-        self.prioritized_allocations = Counter(
+        self.prioritized_allocations = QuickCounter(
             "scheduler_dra_prioritized_list_allocations",
             "Requests with prioritized alternatives that were allocated, by the alternative they got (0 is the best).",
             ("profile", "alternative"),
@@ -161,7 +161,7 @@ class SchedulerMetrics:
 
     def alternative_chosen(self, profile: str, rank: int) -> None:
         """A request got one of its prioritized alternatives; 0 is the most preferred."""
-        self.prioritized_allocations.labels(profile, str(rank)).inc()
+        self.prioritized_allocations.inc(profile, str(rank))
 
     def collect_queue(
         self,

@@ -145,6 +145,8 @@ def _default_device_status(status: AllocatedDeviceStatus) -> AllocatedDeviceStat
 
 
 def _default_result(result: DeviceRequestAllocationResult) -> DeviceRequestAllocationResult:
+    if not result.tolerations:
+        return result
     tolerations = _changed(result.tolerations, _default_toleration)
     if tolerations is result.tolerations:
         return result
@@ -172,11 +174,14 @@ def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
 
 
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
-    return ResourceClaim(
-        _default_metadata(claim.metadata),
-        _shared_claim_spec(claim.spec),
-        _default_claim_status(claim.status),
-    )
+    return default_around(_shared_claim_spec(claim.spec), claim.metadata, claim.status)
+
+
+def default_around(
+    spec: ResourceClaimSpec, metadata: ObjectMeta, status: ResourceClaimStatus
+) -> ResourceClaim:
+    """The claim with a spec that has defaults already."""
+    return ResourceClaim(_default_metadata(metadata), spec, _default_claim_status(status))
 
 
 def default_flat_claim(claim: v1beta1.ResourceClaim, _: datetime) -> v1beta1.ResourceClaim:

@@ -177,7 +177,7 @@ def decode_canonical(body: bytes, gvk: GroupVersionKind, now: datetime) -> tuple
     """The same, and whether the body is just what `encode_object` writes: then it has no unknown or duplicate fields."""
     kind, version = lookup(gvk)
     versioned = decode(body, version.cls, gvk.version)
-    is_canonical = body.startswith(_head(gvk)) and _with_head(_encoded(versioned), gvk) == body
+    is_canonical = body.startswith(type_head(gvk)) and _with_head(_encoded(versioned), gvk) == body
     return _with_defaults(versioned, body, kind, version, now), is_canonical
 
 
@@ -223,11 +223,12 @@ def _encoded(versioned: Any) -> bytes:
 
 def _with_head(body: bytes, gvk: GroupVersionKind) -> bytes:
     """The object with its type in front."""
-    return _head(gvk) + (b"," if body != b"{}" else b"") + body[1:]
+    return type_head(gvk) + (b"," if body != b"{}" else b"") + body[1:]
 
 
 @cache
-def _head(gvk: GroupVersionKind) -> bytes:
+def type_head(gvk: GroupVersionKind) -> bytes:
+    """How an object begins that is written here with its type."""
     return f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
 
 

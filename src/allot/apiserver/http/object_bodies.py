@@ -110,8 +110,11 @@ class ObjectBodies:
         gvk = resource.gvk(version)
         if resource.custom is not None:
             check_custom_kind(body, gvk)
-        check_type(body, gvk)
         codec = codec_for(resource)
+        known = None if duplicates else codec.decode_known(body, version)
+        if known is not None:
+            return ReadBody(known, [])
+        check_type(body, gvk)
         if len(body) > LARGE:
             release_interpreter(len(body))
         try:

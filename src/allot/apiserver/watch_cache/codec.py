@@ -32,6 +32,13 @@ class Codec(ABC):
         release_interpreter(len(body))
         return obj, self.strict_issues(body, version)
 
+    def decode_known(self, body: bytes, version: str) -> Any:
+        """What `decode_strictly` makes of a request body that says of which kind it is; None if it is not certain that it finds no mistakes.
+
+        This is for objects made from one template, of which the first one was read by `decode_strictly`.
+        """
+        return None
+
     @abstractmethod
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> Any:
         """The object in a protobuf message, with defaults. Raises `DecodeError`."""

@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from allot.api import scheme
 from allot.api.base import replace
+from allot.api.claims import ResourceClaim
 from allot.api.decoding import decode, to_builtin
 from allot.api.identities import GroupVersion, GroupVersionKind
 from allot.api.large_json import decode_in_pieces
@@ -35,6 +36,7 @@ from allot.apiserver.schemas.strictness import check_strictly, known_fields, unk
 from allot.apiserver.schemas.unknown_fields import without_unknown_fields
 from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
+from allot.apiserver.watch_cache.known_claims import KnownClaims
 from allot.apiserver.watch_cache.known_specs import KnownSpecs, sent_parts
 
 HUB: Final = "hub"
@@ -52,6 +54,14 @@ class TypedCodec(PartialCodec):
         self._hub = kind.hub_type
         says_all = scheme.version_of(kind, kind.storage_version).cls is kind.hub
         super().__init__(resource, kind.storage_version if says_all else HUB)
+        self._hub_versions = frozenset(
+            version for version in kind.versions if scheme.version_of(kind, version).cls is kind.hub
+        )
+        self._known_claims = {
+            version: KnownClaims(resource.gvk(version))
+            for version in self._hub_versions
+            if self._hub is ResourceClaim
+        }
 
     def decode(self, body: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_object(body, self.resource.gvk(version), now)
@@ -61,7 +71,17 @@ class TypedCodec(PartialCodec):
             return super().decode_strictly(body, version, now)
         obj, is_canonical = scheme.decode_canonical(body, self.resource.gvk(version), now)
         # As the bodies of our own components are.
-        return obj, [] if is_canonical else self.strict_issues(body, version)
+        issues = [] if is_canonical else self.strict_issues(body, version)
+        known_claims = self._known_claims.get(version)
+        if known_claims is not None and body.startswith(known_claims.head) and not issues:
+            known_claims.add(body, obj.spec)
+        return obj, issues
+
+    def decode_known(self, body: bytes, version: str) -> Any:
+        known_claims = self._known_claims.get(version)
+        if known_claims is None or not body.startswith(known_claims.head):
+            return None
+        return known_claims.find(body)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_protobuf(content, self.resource.gvk(version), now)
@@ -98,8 +118,8 @@ class TypedCodec(PartialCodec):
         return {"kind": kind, "apiVersion": api_version, **with_lists(plain)}
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
-        cls = scheme.version_of(self._kind, version).cls
-        return cls is self._hub and all(name in cls.__struct_fields__ for name in names)
+        fields = self._hub.__struct_fields__
+        return version in self._hub_versions and all(name in fields for name in names)
 
     def parts(self, obj: Any, names: Collection[str], version: str) -> dict[str, Any]:
         versioned = scheme.to_version(obj, self.resource.gvk(version))
@@ -166,9 +186,10 @@ class RawCodec(PartialCodec):
         known_specs = self._known_specs
         parts = None if known_specs is None else sent_parts(body)
         if known_specs is not None and parts is not None:
-            spec = known_specs.find(parts, body)
-            if spec is not None:
-                return self.view({"metadata": parts.metadata, "spec": spec, **self._type_meta}), []
+            found = known_specs.find(parts, body)
+            if found is not None:
+                metadata, spec = found
+                return self.view({"metadata": metadata, "spec": spec, **self._type_meta}), []
         gvk = self.resource.gvk(version)
         document: Mapping[str, Any] = read_document(body)
         issues = check_strictly(body, document, gvk)
@@ -182,6 +203,17 @@ class RawCodec(PartialCodec):
         if known_specs is not None and parts is not None and "spec" in obj.data:
             known_specs.add(parts, obj.data["spec"])
         return obj, []
+
+    def decode_known(self, body: bytes, version: str) -> RawObject | None:
+        known_specs = self._known_specs
+        if known_specs is None or version != self.storage_version:
+            return None
+        plain = known_specs.find_plain(body)
+        if plain is None:
+            return None
+        obj = self.view({"metadata": plain.document, "spec": plain.spec, **self._type_meta})
+        obj.__dict__["metadata"] = plain.metadata
+        return obj
 
     def _cleaned(
         self, data: Mapping[str, Any], body: bytes, gvk: GroupVersionKind

@@ -1,22 +1,26 @@
-"""Specs of new objects that were sent before: pods made from one template have equal specs, which are read once.
+"""Specs of new objects that were sent before: objects made from one template have equal specs, which are read once.
 
-Of such an object only the metadata is looked at. Whatever is unusual about it is left to those who read it as a whole.
+Of such an object only the rest is looked at. Whatever is unusual about it is left to those who read it as a whole.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from allot.api.base import replace
 from allot.api.identities import GroupVersionKind
+from allot.api.meta import ObjectMeta
 from allot.api.strictness import has_no_duplicates
 from allot.apiserver.schemas.empty_values import may_have_empty_values
 from allot.apiserver.schemas.fields import Type
 from allot.apiserver.schemas.strictness import fits
 from allot.apiserver.schemas.types import type_named, type_of
+
+Spec = TypeVar("Spec")
 
 MAX_KNOWN: Final = 256
 MAX_BYTES: Final = 4096
@@ -31,12 +35,14 @@ class SentParts(
 
     kind: str | UnsetType = UNSET
     api_version: str | UnsetType = UNSET
-    metadata: dict[str, Any]
+    metadata: Raw
     spec: Raw
 
 
 _decode: Final = msgspec.json.Decoder(SentParts).decode
 _encode: Final = msgspec.json.Encoder().encode
+_decode_metadata: Final = msgspec.json.Decoder(ObjectMeta).decode
+_NOT_READ: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def sent_parts(body: bytes) -> SentParts | None:
@@ -45,35 +51,78 @@ def sent_parts(body: bytes) -> SentParts | None:
         return None
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _NOT_READ:
         return None
 
 
+class PlainObject(NamedTuple):
+    """The parts of an object, in which nothing is ignored."""
+
+    metadata: ObjectMeta
+    document: dict[str, Any]
+    """The metadata as JSON values."""
+    spec: dict[str, Any]
+    """With defaults."""
+
+
+class SpecByText(dict[bytes, Spec]):
+    """Specs with their defaults, by the JSON in which they were sent. When there are too many, all are forgotten."""
+
+    def add(self, text: bytes, spec: Spec) -> None:
+        """Remember the spec of an object without unknown and duplicate fields, if it is small."""
+        if len(text) <= MAX_BYTES:
+            if len(self) >= MAX_KNOWN:
+                self.clear()
+            self[text] = spec
+
+
 class KnownSpecs:
-    """Specs of one kind with their defaults, by the JSON in which they were sent. When there are too many, all are forgotten."""
+    """Specs of one raw kind."""
 
     def __init__(self, gvk: GroupVersionKind) -> None:
         self._gvk = gvk
-        self._known: dict[bytes, dict[str, Any]] = {}
+        kind, version = f'"kind":"{gvk.kind}"', f'"apiVersion":"{gvk.group_version}"'
+        self._heads = (f"{{{kind},{version},".encode(), f"{{{version},{kind},".encode())
+        self._length_of_rest = len(self._heads[0]) + len('"metadata":,"spec":}')
+        self._known: SpecByText[dict[str, Any]] = SpecByText()
 
-    def find(self, parts: SentParts, body: bytes) -> dict[str, Any] | None:
-        """The spec of the object in `body`, if it is known and nothing at all is to be said about the rest."""
+    def find_plain(self, body: bytes) -> PlainObject | None:
+        """The object in `body`, if it says of which kind it is, its spec is known, and its metadata is written just as it is here."""
+        parts = sent_parts(body) if body.startswith(self._heads) else None
+        if parts is None:
+            return None
+        spec_json, metadata_json = bytes(parts.spec), bytes(parts.metadata)
+        spec = self._known.get(spec_json)
+        if spec is None:
+            return None
+        if len(spec_json) + len(metadata_json) + self._length_of_rest != len(body):
+            return None  # there are spaces, or a field is there twice
+        try:
+            metadata = _decode_metadata(metadata_json)
+        except _NOT_READ:
+            return None
+        if _encode(metadata) != metadata_json or metadata.managed_fields:
+            return None  # entries of managedFields may have any fields
+        return PlainObject(metadata, msgspec.json.decode(metadata_json), spec)
+
+    def find(self, parts: SentParts, body: bytes) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The metadata and the spec of the object in `body`, if that is known and nothing at all is to be said about the rest."""
         spec = self._known.get(bytes(parts.spec))
         if spec is None:
             return None
-        metadata = _encode(parts.metadata)
-        if b"null" in metadata or may_have_empty_values(metadata):
+        try:
+            metadata = msgspec.json.decode(parts.metadata)
+        except _NOT_READ:
             return None
-        is_right = fits(parts.metadata, _metadata_type(self._gvk), strict=True)
-        return spec if is_right and has_no_duplicates(body, parts) else None
+        written = _encode(metadata)
+        if b"null" in written or may_have_empty_values(written):
+            return None
+        is_right = fits(metadata, _metadata_type(self._gvk), strict=True)
+        whole = replace(parts, metadata=metadata)
+        return (metadata, spec) if is_right and has_no_duplicates(body, whole) else None
 
     def add(self, parts: SentParts, spec: dict[str, Any]) -> None:
-        """Remember the spec of an object without unknown and duplicate fields."""
-        text = bytes(parts.spec)
-        if len(text) <= MAX_BYTES:
-            if len(self._known) >= MAX_KNOWN:
-                self._known.clear()
-            self._known[text] = spec
+        self._known.add(bytes(parts.spec), spec)
 
 
 @cache

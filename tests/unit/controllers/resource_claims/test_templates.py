@@ -6,11 +6,13 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api.core import Pod
+from allot.api.meta import ObjectMeta
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.templates import (
     ClaimTemplate,
@@ -92,6 +94,15 @@ def test_a_claim_is_its_template_for_one_pod() -> None:
             {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
         ],
     }
+
+
+def test_metadata_is_in_the_order_in_which_servers_write_it() -> None:
+    template = a_template({"name": "r"}, labels={"l": "1"}, annotations={"n": "2"})
+
+    metadata = claim_from(template, a_consuming_pod("p", "u"), "gpu", "p-gpu-x").data["metadata"]
+
+    sent = msgspec.json.encode(metadata)
+    assert msgspec.json.encode(msgspec.json.decode(sent, type=ObjectMeta)) == sent
 
 
 ADMIN = {"exactly": {"adminAccess": True}}

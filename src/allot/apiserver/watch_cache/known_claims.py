@@ -1,0 +1,83 @@
+"""Claims whose spec was sent before: those made from one template have equal specs, which are read once.
+
+Only claims that are written just as they are written here are read this way, as the bodies of our own components are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from allot.api.claims import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
+from allot.api.decoding import from_builtin, to_builtin
+from allot.api.defaults import default_around
+from allot.api.identities import GroupVersionKind
+from allot.api.meta import ObjectMeta
+from allot.api.scheme import type_head
+from allot.apiserver.watch_cache.known_specs import MAX_BODY, SpecByText
+
+
+class SentClaim(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """A claim in the hub version, without its spec being read."""
+
+    kind: str
+    api_version: str
+    metadata: ObjectMeta
+    spec: Raw
+    status: ResourceClaimStatus | UnsetType = UNSET
+
+
+_decode: Final = msgspec.json.Decoder(SentClaim, dec_hook=from_builtin).decode
+_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
+_NO_STATUS: Final = ResourceClaimStatus()
+
+
+class KnownClaims:
+    """Reads claims with specs that were read before, in one version."""
+
+    def __init__(self, gvk: GroupVersionKind) -> None:
+        self.head = type_head(gvk)
+        """How claims begin that are read here."""
+        self._specs: SpecByText[ResourceClaimSpec] = SpecByText()
+
+    def find(self, body: bytes) -> ResourceClaim | None:
+        """The claim in `body`, which begins with the head, with its defaults; None if it is not certain that nothing in it is ignored."""
+        sent = _sent_claim(body)
+        if sent is None:
+            return None
+        spec = self._specs.get(bytes(sent.spec))
+        if spec is None or _encode(sent) != body:
+            return None
+        status = _NO_STATUS if sent.status is UNSET else sent.status
+        if sent.metadata.managed_fields or _has_opaque_parts(status):
+            return None  # they may have anything inside
+        return default_around(spec, sent.metadata, status)
+
+    def add(self, body: bytes, spec: ResourceClaimSpec) -> None:
+        """Remember the spec of the claim in `body`, which has no unknown and duplicate fields, with its defaults."""
+        sent = _sent_claim(body)
+        if sent is not None:
+            self._specs.add(bytes(sent.spec), spec)
+
+
+def _sent_claim(body: bytes) -> SentClaim | None:
+    if len(body) > MAX_BODY:
+        return None
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _has_opaque_parts(status: ResourceClaimStatus) -> bool:
+    allocation = status.allocation
+    return bool(status.devices) or (allocation is not None and bool(allocation.devices.config))

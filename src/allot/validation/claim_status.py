@@ -133,22 +133,21 @@ def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bo
     if allocation.devices.config or len(results) > MAX_RESULTS:
         return False
     requests = {request.name for request in claim.requests}
-    return all(_is_plain_result(result, requests) for result in results)
-
-
-def _is_plain_result(result: DeviceRequestAllocationResult, requests: set[str]) -> bool:
-    names = (result.driver, result.pool)
-    return bool(
-        result.request in requests
-        and is_label(result.request)
-        and is_label(result.device)
-        and (names in PLAIN_NAMES or PLAIN_NAMES.accepts(*names))
-        and result.share_id is None
-        and not result.binding_conditions
-        and not result.binding_failure_conditions
-        and not result.tolerations
-        and not result.skip_node_operations
-    )
+    for result in results:
+        names = (result.driver, result.pool)
+        if (
+            result.request not in requests
+            or not is_label(result.request)
+            or not is_label(result.device)
+            or not (names in PLAIN_NAMES or PLAIN_NAMES.accepts(*names))
+            or result.share_id is not None
+            or result.binding_conditions
+            or result.binding_failure_conditions
+            or result.tolerations
+            or result.skip_node_operations
+        ):
+            return False
+    return True
 
 
 def _validate_allocation(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from operator import attrgetter
+from typing import Final
 
+from allot.api.base import wire_names
 from allot.api.identities import GroupVersion
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.validation.accepted import Accepted
@@ -130,7 +132,9 @@ def validate_annotations(annotations: Mapping[str, str], path: FieldPath) -> Ite
 
 def _are_short(annotations: Mapping[str, str]) -> bool:
     """Whether they are certainly within the limit: their bytes are not counted then."""
-    characters = sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    characters = 0
+    for key, value in annotations.items():
+        characters += len(key) + len(value)
     return characters * MAX_BYTES_OF_CHARACTER <= MAX_ANNOTATIONS_SIZE
 
 
@@ -200,6 +204,12 @@ def _validate_finalizer_names(finalizers: tuple[str, ...]) -> Iterator[FieldErro
             )
 
 
+_IMMUTABLE_NAMES: Final = (
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+_immutable_fields: Final = attrgetter(*(wire_names(ObjectMeta)[name] for name in _IMMUTABLE_NAMES))
+
+
 def validate_metadata_update(
     new: ObjectMeta,
     old: ObjectMeta,
@@ -217,21 +227,11 @@ def validate_metadata_update(
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{listed}}}",
             )
-    fields: tuple[tuple[str, Any, Any], ...] = (
-        ("name", new.name, old.name),
-        ("namespace", new.namespace, old.namespace),
-        ("uid", new.uid, old.uid),
-        ("creationTimestamp", new.creation_timestamp, old.creation_timestamp),
-        ("deletionTimestamp", new.deletion_timestamp, old.deletion_timestamp),
-        (
-            "deletionGracePeriodSeconds",
-            new.deletion_grace_period_seconds,
-            old.deletion_grace_period_seconds,
-        ),
-    )
-    for name, value, before in fields:
-        if value != before:
-            yield invalid(path / name, value, IMMUTABLE)
+    now, before = _immutable_fields(new), _immutable_fields(old)
+    if now != before:
+        for name, value, was in zip(_IMMUTABLE_NAMES, now, before, strict=True):
+            if value != was:
+                yield invalid(path / name, value, IMMUTABLE)
     if not _has_plain_contents(new):
         yield from _validate_contents(new, path)
     if new.finalizers and not any_finalizer:

@@ -28,7 +28,9 @@ SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 def authorize_status_update(
     new: ResourceClaim, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    yield from _authorize_admin_access(new, old, request)
+    index = _first_admin_result(new)
+    if index is not None:
+        yield from _authorize_admin_access(index, old, request)
     if features.GRANULAR_STATUS_AUTHORIZATION in request.gates:
         yield from _authorize_binding(new, old, request)
         if new.status.devices != old.status.devices:
@@ -36,10 +38,10 @@ def authorize_status_update(
 
 
 def _authorize_admin_access(
-    new: ResourceClaim, old: ResourceClaim, request: WriteRequest
+    index: int, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    index = _first_admin_result(new)
-    if index is None or request.grants_admin_access or _first_admin_result(old) is not None:
+    """`index`: the first result with admin access."""
+    if request.grants_admin_access or _first_admin_result(old) is not None:
         return
     path = STATUS / "allocation" / "devices" / "results" @ index / "adminAccess"
     yield forbidden(path, ADMIN_ACCESS_NEEDS_LABEL)
@@ -57,10 +59,8 @@ def _first_admin_result(claim: ResourceClaim) -> int | None:
 def _authorize_binding(
     new: ResourceClaim, old: ResourceClaim, request: WriteRequest
 ) -> Iterator[FieldError]:
-    if (new.status.allocation, new.status.reserved_for) == (
-        old.status.allocation,
-        old.status.reserved_for,
-    ):
+    now, before = new.status, old.status
+    if now.allocation == before.allocation and now.reserved_for == before.reserved_for:
         return
     permission = _binding_permission(request.verb)
     if not request.caller.may(permission):

@@ -17,6 +17,7 @@ from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 from allot.apiserver.kinds.pod_specs import POD_SPECS, SpecFacts
 from allot.apiserver.kinds.request import WriteRequest, generated_name
+from allot.apiserver.known_results import LastResult
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
 from allot.validation.lists import identity
@@ -46,9 +47,16 @@ MAY_NOT_CHANGE: Final = (
 )
 
 
+def _typed_spec(spec: Mapping[str, Any]) -> PodSpec:
+    return msgspec.convert(spec, PodSpec, dec_hook=from_value)
+
+
+_typed_specs: Final = LastResult(_typed_spec)
+
+
 def parts_of(pod: RawObject) -> PodParts:
     """The typed parts of a pod that has been decoded without error before. Its metadata does not become JSON for it."""
-    spec = msgspec.convert(pod.get("spec", default={}), PodSpec, dec_hook=from_value)
+    spec = _typed_specs.of(pod.get("spec", default={}))
     status = msgspec.convert(pod.get("status", default={}), PodStatus, dec_hook=from_value)
     return PodParts(pod.metadata, spec, status)
 

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 
 _METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
+_VIEWS_OF_METADATA: Final = ("data", "key")
 _METADATA_LISTS: Final = ("finalizers", "ownerReferences")
 
 
@@ -81,6 +82,16 @@ class RawObject:
             copy = type(self)({**data, path[0]: value})
         else:
             copy = type(self)(_with_value(data, value, path))
+        if not is_whole:
+            del copy.data
+        if "metadata" in self.__dict__:
+            copy.__dict__["metadata"] = self.metadata
+        return copy
+
+    def with_parts(self, parts: Mapping[str, Any]) -> Self:
+        """A copy with these top-level fields, which are not the metadata. All else is shared."""
+        is_whole = "data" in self.__dict__
+        copy = type(self)({**(self.data if is_whole else self.rest), **parts})
         if not is_whole:
             del copy.data
         if "metadata" in self.__dict__:
@@ -157,10 +168,9 @@ class RawObject:
         copy = object.__new__(self.__class__)
         # With the views of other parts, too; that of the metadata is the same as if it is read again.
         views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
-        if "data" in views:
-            del views["data"]
-        if "key" in views:
-            del views["key"]
+        for name in _VIEWS_OF_METADATA:
+            if name in views:
+                views.pop(name)
         return copy
 
     def stored_metadata(self) -> ObjectMeta | Mapping[str, Any]:

@@ -159,3 +159,17 @@ def test_conditions_of_the_status() -> None:
     assert obj.true_since("Other") is None
     assert RawObject({}).condition("Ready") is None
     assert not RawObject({"status": {"conditions": None}}).has_condition("Ready")
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_parts_replace_what_was_there(is_changed: bool) -> None:
+    pod = Pod(POD)
+    if is_changed:
+        pod = pod.with_metadata(replace(pod.metadata, name="q"))
+    one_by_one = pod.with_value({"a": 1}, "spec").with_value({"b": 2}, "status")
+
+    at_once = pod.with_parts({"spec": {"a": 1}, "status": {"b": 2}})
+
+    assert at_once == one_by_one
+    assert at_once.metadata == pod.metadata
+    assert pod.get("spec") == POD["spec"]

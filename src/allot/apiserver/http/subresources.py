@@ -42,7 +42,7 @@ from allot.apiserver.kinds.eviction import (
     protects,
 )
 from allot.apiserver.kinds.namespace import finalize
-from allot.apiserver.kinds.pod_binding import BindingRefused, bind, validate_binding
+from allot.apiserver.kinds.pod_binding import BindingRefused, bind, plain_binding, validate_binding
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.scale import scale_of, validate_scale, with_scale
 from allot.apiserver.pacing import LARGE, Pacer, Workers, json_work
@@ -413,8 +413,11 @@ class Subresources:
 
         400 if it is of another kind, has another name, or unknown fields if that matters.
         """
-        validation = request.query.get("fieldValidation")
         body = (await self._writes.read_body(request, kind)).json
+        plain = plain_binding(body) if kind == BINDING.kind else None
+        if plain is not None:
+            return plain, []
+        validation = request.query.get("fieldValidation")
         issues: list[str] = []
         read = partial(document_of, kind, body, name, None if validation == "Ignore" else issues)
         document = read() if len(body) <= LARGE else await self._workers.run(len(body), read)

@@ -6,14 +6,47 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from allot.api.base import replace
 from allot.api.core import Pod
-from allot.apiserver.kinds.pod_conditions import with_condition
+from allot.apiserver.kinds.pod_conditions import changed_conditions
 from allot.validation.fields import FieldError, FieldPath, not_supported, required
 from allot.validation.formats import is_subdomain
 from allot.validation.names import validate_subdomain
 
 TARGET: Final = FieldPath("target")
+MAX_PLAIN: Final = 1024
+"""Bytes. A longer Binding has more in it than schedulers write."""
+_PLAIN_HEAD: Final = b'{"kind":"Binding","apiVersion":"v1",'
+
+
+class _Plain(
+    msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
+    """What schedulers write of an object, in the order in which they write it."""
+
+
+class _PlainMetadata(_Plain, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _PlainTarget(_Plain, frozen=True):
+    kind: str = ""
+    name: str = ""
+
+
+class _PlainBinding(_Plain, frozen=True):
+    kind: str
+    api_version: str
+    metadata: _PlainMetadata
+    target: _PlainTarget
+
+
+_decode: Final = msgspec.json.Decoder(_PlainBinding).decode
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class BindingRefused(NamedTuple):
@@ -21,6 +54,20 @@ class BindingRefused(NamedTuple):
 
     message: str
     kind: str = "pods/binding"
+
+
+def plain_binding(body: bytes) -> dict[str, Any] | None:
+    """The Binding in `body`, if it is just what schedulers write: nothing is to be said about its type and its fields."""
+    if not body.startswith(_PLAIN_HEAD) or len(body) > MAX_PLAIN:
+        return None
+    try:
+        read = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if _encode(read) != body:
+        return None
+    binding: dict[str, Any] = msgspec.json.decode(body)
+    return binding
 
 
 def validate_binding(binding: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -42,14 +89,15 @@ def bind(
     Annotations of the binding replace those of the pod; labels are added where it has none. The
     generation stays: the spec says no more than before what the pod should do.
     """
-    name, wanted = pod.metadata.name, binding.get("metadata") or {}
+    metadata, wanted = pod.metadata, binding.get("metadata") or {}
+    name = metadata.name
     for what, asked, found in (
-        ("UID", wanted.get("uid"), pod.metadata.uid),
-        ("ResourceVersion", wanted.get("resourceVersion"), pod.metadata.resource_version),
+        ("UID", wanted.get("uid"), metadata.uid),
+        ("ResourceVersion", wanted.get("resourceVersion"), metadata.resource_version),
     ):
         if asked and asked != found:
             return _unmet_precondition(pod, what, asked, found, dry_run=dry_run)
-    if pod.metadata.deletion_timestamp is not None:
+    if metadata.deletion_timestamp is not None:
         return BindingRefused(f"pod {name} is being deleted, cannot be assigned to a host")
     spec = pod.rest.get("spec") or {}
     if spec.get("nodeName"):
@@ -60,16 +108,21 @@ def bind(
     annotations, labels = wanted.get("annotations") or {}, wanted.get("labels") or {}
     if annotations or labels:
         metadata = replace(
-            pod.metadata,
-            annotations=pod.metadata.annotations | annotations,
-            labels=labels | pod.metadata.labels,
+            metadata,
+            annotations=metadata.annotations | annotations,
+            labels=labels | metadata.labels,
         )
         bound = pod.with_metadata(metadata)
-    bound = bound.with_value(binding["target"]["name"], "spec", "nodeName")
-    bound = with_condition(bound, {"type": "PodScheduled", "status": "True"}, now)
-    if bound.get("status", "nominatedNodeName"):  # has served its purpose
-        bound = bound.with_value(None, "status", "nominatedNodeName")
-    return bound
+    status = dict(pod.rest.get("status") or {})
+    status["conditions"] = changed_conditions(status.get("conditions") or (), _SCHEDULED, now)
+    if status.get("nominatedNodeName"):  # has served its purpose
+        del status["nominatedNodeName"]
+    return bound.with_parts(
+        {"spec": {**spec, "nodeName": binding["target"]["name"]}, "status": status}
+    )
+
+
+_SCHEDULED: Final = {"type": "PodScheduled", "status": "True"}
 
 
 def _unmet_precondition(

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
+from allot.apiserver.watch_cache.plain_events import plain_event
 from allot.client.client import Client
 from allot.client.event_correlation import CorrelationLimits
 from allot.client.event_recorder import IDLE_CHECK_SECONDS, EventLimits, EventRecorder
@@ -85,6 +87,19 @@ def test_an_event_says_it_all() -> None:
                 "resourceVersion": "17",
             },
         }
+
+    play(scenario)
+
+
+def test_servers_read_events_in_few_steps() -> None:
+    """Which depends on the order of their fields."""
+
+    async def scenario(recording: Recording) -> None:
+        await recording.clock.advance(0.25)
+        recording.fail()
+        await settle()
+        (request,) = recording.asked
+        assert plain_event(msgspec.json.encode(request.body)) == request.body
 
     play(scenario)
 

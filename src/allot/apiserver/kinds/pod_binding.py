@@ -10,6 +10,7 @@ import msgspec
 
 from allot.api.base import replace
 from allot.api.core import Pod
+from allot.api.plain_json import PlainStruct, read_plain
 from allot.apiserver.kinds.pod_conditions import changed_conditions
 from allot.validation.fields import FieldError, FieldPath, not_supported, required
 from allot.validation.formats import is_subdomain
@@ -21,32 +22,25 @@ MAX_PLAIN: Final = 1024
 _PLAIN_HEAD: Final = b'{"kind":"Binding","apiVersion":"v1",'
 
 
-class _Plain(
-    msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
-):
-    """What schedulers write of an object, in the order in which they write it."""
-
-
-class _PlainMetadata(_Plain, frozen=True):
+class _Metadata(PlainStruct, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
 
 
-class _PlainTarget(_Plain, frozen=True):
+class _Target(PlainStruct, frozen=True):
     kind: str = ""
     name: str = ""
 
 
-class _PlainBinding(_Plain, frozen=True):
+class _Binding(PlainStruct, frozen=True):
     kind: str
     api_version: str
-    metadata: _PlainMetadata
-    target: _PlainTarget
+    metadata: _Metadata
+    target: _Target
 
 
-_decode: Final = msgspec.json.Decoder(_PlainBinding).decode
-_encode: Final = msgspec.json.Encoder().encode
+_decoder: Final = msgspec.json.Decoder(_Binding)
 
 
 class BindingRefused(NamedTuple):
@@ -57,14 +51,10 @@ class BindingRefused(NamedTuple):
 
 
 def plain_binding(body: bytes) -> dict[str, Any] | None:
-    """The Binding in `body`, if it is just what schedulers write: nothing is to be said about its type and its fields."""
+    """The Binding in `body`; None if it has other fields than bindings of schedulers, or is written otherwise."""
     if not body.startswith(_PLAIN_HEAD) or len(body) > MAX_PLAIN:
         return None
-    try:
-        read = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    if _encode(read) != body:
+    if read_plain(body, _decoder) is None:
         return None
     binding: dict[str, Any] = msgspec.json.decode(body)
     return binding

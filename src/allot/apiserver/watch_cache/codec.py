@@ -35,7 +35,8 @@ class Codec(ABC):
     def decode_known(self, body: bytes, version: str) -> Any:
         """What `decode_strictly` makes of a request body that says of which kind it is; None if it is not certain that it finds no mistakes.
 
-        This is for objects made from one template, of which the first one was read by `decode_strictly`.
+        This is for what there is most of: objects made from one template, of which the first one was read by
+        `decode_strictly`, and what our own components write.
         """
         return None
 

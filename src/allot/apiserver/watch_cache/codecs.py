@@ -38,6 +38,7 @@ from allot.apiserver.watch_cache import autoscaler_versions, event_versions
 from allot.apiserver.watch_cache.codec import Codec, PartialCodec
 from allot.apiserver.watch_cache.known_claims import KnownClaims
 from allot.apiserver.watch_cache.known_specs import KnownSpecs, sent_parts
+from allot.apiserver.watch_cache.plain_events import plain_event
 
 HUB: Final = "hub"
 """The storage version of a kind none of whose versions can say everything."""
@@ -326,6 +327,10 @@ class RawCodec(PartialCodec):
 
 class EventCodec(RawCodec):
     """Events of events.k8s.io are core events with other field names, and stored as such."""
+
+    def decode_known(self, body: bytes, version: str) -> RawObject | None:
+        event = plain_event(body)
+        return None if event is None else self._with_defaults(event, version)
 
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.to_core(data)

@@ -11,22 +11,16 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from allot.api.claims import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
-from allot.api.decoding import from_builtin, to_builtin
+from allot.api.decoding import from_builtin
 from allot.api.defaults import default_around
 from allot.api.identities import GroupVersionKind
 from allot.api.meta import ObjectMeta
+from allot.api.plain_json import PlainStruct, read_plain
 from allot.api.scheme import type_head
 from allot.apiserver.watch_cache.known_specs import MAX_BODY, SpecByText
 
 
-class SentClaim(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class SentClaim(PlainStruct, frozen=True):
     """A claim in the hub version, without its spec being read."""
 
     kind: str
@@ -36,8 +30,7 @@ class SentClaim(
     status: ResourceClaimStatus | UnsetType = UNSET
 
 
-_decode: Final = msgspec.json.Decoder(SentClaim, dec_hook=from_builtin).decode
-_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
+_decoder: Final = msgspec.json.Decoder(SentClaim, dec_hook=from_builtin)
 _NO_STATUS: Final = ResourceClaimStatus()
 
 
@@ -52,10 +45,8 @@ class KnownClaims:
     def find(self, body: bytes) -> ResourceClaim | None:
         """The claim in `body`, which begins with the head, with its defaults; None if it is not certain that nothing in it is ignored."""
         sent = _sent_claim(body)
-        if sent is None:
-            return None
-        spec = self._specs.get(bytes(sent.spec))
-        if spec is None or _encode(sent) != body:
+        spec = None if sent is None else self._specs.get(bytes(sent.spec))
+        if sent is None or spec is None:
             return None
         status = _NO_STATUS if sent.status is UNSET else sent.status
         if sent.metadata.managed_fields or _has_opaque_parts(status):
@@ -70,12 +61,7 @@ class KnownClaims:
 
 
 def _sent_claim(body: bytes) -> SentClaim | None:
-    if len(body) > MAX_BODY:
-        return None
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    return read_plain(body, _decoder) if len(body) <= MAX_BODY else None
 
 
 def _has_opaque_parts(status: ResourceClaimStatus) -> bool:

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 from allot.api.base import replace
 from allot.api.identities import GroupVersionKind
 from allot.api.meta import ObjectMeta
+from allot.api.plain_json import read_plain
 from allot.api.strictness import has_no_duplicates
 from allot.apiserver.schemas.empty_values import may_have_empty_values
 from allot.apiserver.schemas.fields import Type
@@ -41,7 +42,7 @@ class SentParts(
 
 _decode: Final = msgspec.json.Decoder(SentParts).decode
 _encode: Final = msgspec.json.Encoder().encode
-_decode_metadata: Final = msgspec.json.Decoder(ObjectMeta).decode
+_metadata_decoder: Final = msgspec.json.Decoder(ObjectMeta)
 _NOT_READ: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -97,12 +98,9 @@ class KnownSpecs:
             return None
         if len(spec_json) + len(metadata_json) + self._length_of_rest != len(body):
             return None  # there are spaces, or a field is there twice
-        try:
-            metadata = _decode_metadata(metadata_json)
-        except _NOT_READ:
+        metadata = read_plain(metadata_json, _metadata_decoder)
+        if metadata is None or metadata.managed_fields:  # whose entries may have any fields
             return None
-        if _encode(metadata) != metadata_json or metadata.managed_fields:
-            return None  # entries of managedFields may have any fields
         return PlainObject(metadata, msgspec.json.decode(metadata_json), spec)
 
     def find(self, parts: SentParts, body: bytes) -> tuple[dict[str, Any], dict[str, Any]] | None:

@@ -174,7 +174,11 @@ def _default_claim_status(status: ResourceClaimStatus) -> ResourceClaimStatus:
 
 
 def default_claim(claim: ResourceClaim, _: datetime) -> ResourceClaim:
-    return default_around(_shared_claim_spec(claim.spec), claim.metadata, claim.status)
+    return ResourceClaim(
+        _default_metadata(claim.metadata),
+        _shared_claim_spec(claim.spec),
+        _default_claim_status(claim.status),
+    )
 
 
 def default_around(

@@ -88,13 +88,15 @@ class RawObject:
             copy.__dict__["metadata"] = self.metadata
         return copy
 
-    def with_parts(self, parts: Mapping[str, Any]) -> Self:
-        """A copy with these top-level fields, which are not the metadata. All else is shared."""
-        is_whole = "data" in self.__dict__
+    def with_parts(self, parts: Mapping[str, Any], metadata: ObjectMeta | None = None) -> Self:
+        """A copy with these top-level fields, and with this metadata if it is given. All else is shared."""
+        is_whole = metadata is None and "data" in self.__dict__
         copy = type(self)({**(self.data if is_whole else self.rest), **parts})
         if not is_whole:
             del copy.data
-        if "metadata" in self.__dict__:
+        if metadata is not None:
+            copy.__dict__["metadata"] = metadata
+        elif "metadata" in self.__dict__:
             copy.__dict__["metadata"] = self.metadata
         return copy
 

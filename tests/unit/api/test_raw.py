@@ -173,3 +173,8 @@ def test_parts_replace_what_was_there(is_changed: bool) -> None:
     assert at_once == one_by_one
     assert at_once.metadata == pod.metadata
     assert pod.get("spec") == POD["spec"]
+
+    renamed = replace(pod.metadata, name="r")
+    assert pod.with_parts({"spec": {"a": 1}}, renamed) == pod.with_metadata(renamed).with_value(
+        {"a": 1}, "spec"
+    )

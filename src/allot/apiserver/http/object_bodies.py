@@ -52,6 +52,8 @@ from allot.apiserver.watch_cache.codecs import codec_for
 from allot.features import FeatureGates
 from allot.rules import LOCATED_ERRORS
 
+_TYPE_FIRST: Final = (b'{"kind":', b'{"apiVer')
+"""How objects begin that say first of which kind they are."""
 MAX_ISSUES: Final = 100
 """Unknown and duplicate fields that are reported, as in Kubernetes."""
 
@@ -79,14 +81,14 @@ class ObjectBodies:
         if content_type != JSON:
             content_type = media_type(content_type)
         now = self._clock()
+        warnings: list[str] = []
         if content_type == PROTOBUF:
-            read = ReadBody(self.read_protobuf(request.body, target, now), [])
+            obj = self.read_protobuf(request.body, target, now)
         elif content_type == JSON and request.body[:1] == b"{":
-            read = self.read_json(request.body, target, options, now)
+            obj, warnings = self.read_json(request.body, target, options, now)
         else:
             body = json_body(request, target.resource.gvk(target.version))
-            read = self.read_json(body.json, target, options, now, body.duplicates)
-        obj, warnings = read.object, read.warnings
+            obj, warnings = self.read_json(body.json, target, options, now, body.duplicates)
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
@@ -104,23 +106,23 @@ class ObjectBodies:
         options: WriteOptions,
         now: datetime,
         duplicates: tuple[str, ...] = (),
-    ) -> ReadBody:
-        """The object in JSON, with the field validation that the client asks for."""
+    ) -> tuple[Any, list[str]]:
+        """The object in JSON, and what was ignored in it, with the field validation that the client asks for."""
         resource, version = target.resource, target.version
         gvk = resource.gvk(version)
         if resource.custom is not None:
             check_custom_kind(body, gvk)
         codec = codec_for(resource)
-        known = None if duplicates else codec.decode_known(body, version)
-        if known is not None:
-            return ReadBody(known, [])
+        if body[:8] in _TYPE_FIRST and not duplicates:
+            known = codec.decode_known(body, version)
+            if known is not None:
+                return known, []
         check_type(body, gvk)
         if len(body) > LARGE:
             release_interpreter(len(body))
         try:
             if options.field_validation == "Ignore":
-                obj = codec.decode(body, version, now)
-                return ReadBody(with_reset_managers(obj, body, target), [])
+                return with_reset_managers(codec.decode(body, version, now), body, target), []
             obj, ignored = codec.decode_strictly(body, version, now)
         except DecodeError as error:
             raise api_errors.cannot_be_read(
@@ -131,7 +133,7 @@ class ObjectBodies:
         del issues[MAX_ISSUES:]
         if issues and options.field_validation == "Strict":
             raise api_errors.strict_decoding(resource.kind, version, issues)
-        return ReadBody(with_reset_managers(obj, body, target), issues)
+        return with_reset_managers(obj, body, target), issues
 
     def read_protobuf(self, body: bytes, target: Target, now: datetime) -> Any:
         """The object in protobuf, which has no unknown or duplicate fields to be strict about."""

@@ -76,7 +76,6 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
         deletion_grace_period_seconds=None,
         self_link="",
     )
-    pod = pod.with_metadata(metadata)
     pod = _drop_disabled_spec_fields(pod, None, request)
     pod = _with_annotated_profiles(pod, request)
     spec = pod.rest.get("spec") or {}
@@ -86,7 +85,7 @@ def prepare_create(pod: Pod, request: WriteRequest) -> Pod:
     status: dict[str, Any] = {"phase": "Pending", "qosClass": facts.quality}
     if spec.get("schedulingGates"):
         status["conditions"] = [_SCHEDULING_GATED]
-    return pod.with_value(status, "status")
+    return pod.with_parts({"status": status}, metadata)
 
 
 def _with_annotated_profiles(pod: Pod, request: WriteRequest) -> Pod:
@@ -372,7 +371,7 @@ def prepare_status_update(pod: RawObject, old: StoredPod, request: WriteRequest)
         if status.get(field):
             status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
     _drop_disabled_status_fields(status, before, request)
-    return old.with_metadata(metadata).with_value(status, "status")
+    return old.with_parts({"status": status}, metadata)
 
 
 _STATUS_FIELDS: Final = (

@@ -42,6 +42,7 @@ from allot.apiserver.watch_cache.plain_events import plain_event
 
 HUB: Final = "hub"
 """The storage version of a kind none of whose versions can say everything."""
+_KIND_FIRST: Final = b'{"kind":'
 METADATA_HEAD: Final = b'{"metadata":{'
 
 
@@ -73,16 +74,13 @@ class TypedCodec(PartialCodec):
         obj, is_canonical = scheme.decode_canonical(body, self.resource.gvk(version), now)
         # As the bodies of our own components are.
         issues = [] if is_canonical else self.strict_issues(body, version)
-        known_claims = self._known_claims.get(version)
-        if known_claims is not None and body.startswith(known_claims.head) and not issues:
-            known_claims.add(body, obj.spec)
+        if body[:8] == _KIND_FIRST and version in self._known_claims and not issues:
+            self._known_claims[version].add(body, obj.spec)
         return obj, issues
 
     def decode_known(self, body: bytes, version: str) -> Any:
         known_claims = self._known_claims.get(version)
-        if known_claims is None or not body.startswith(known_claims.head):
-            return None
-        return known_claims.find(body)
+        return None if known_claims is None else known_claims.find(body)
 
     def decode_protobuf(self, content: bytes, version: str, now: datetime) -> Any:
         return scheme.decode_protobuf(content, self.resource.gvk(version), now)

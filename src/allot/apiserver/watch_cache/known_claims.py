@@ -38,13 +38,12 @@ class KnownClaims:
     """Reads claims with specs that were read before, in one version."""
 
     def __init__(self, gvk: GroupVersionKind) -> None:
-        self.head = type_head(gvk)
-        """How claims begin that are read here."""
+        self._head = type_head(gvk)
         self._specs: SpecByText[ResourceClaimSpec] = SpecByText()
 
     def find(self, body: bytes) -> ResourceClaim | None:
-        """The claim in `body`, which begins with the head, with its defaults; None if it is not certain that nothing in it is ignored."""
-        sent = _sent_claim(body)
+        """The claim in `body` with its defaults; None if its kind or its spec is not known, or something in it may be ignored."""
+        sent = self._sent(body)
         spec = None if sent is None else self._specs.get(bytes(sent.spec))
         if sent is None or spec is None:
             return None
@@ -55,13 +54,14 @@ class KnownClaims:
 
     def add(self, body: bytes, spec: ResourceClaimSpec) -> None:
         """Remember the spec of the claim in `body`, which has no unknown and duplicate fields, with its defaults."""
-        sent = _sent_claim(body)
+        sent = self._sent(body)
         if sent is not None:
             self._specs.add(bytes(sent.spec), spec)
 
-
-def _sent_claim(body: bytes) -> SentClaim | None:
-    return read_plain(body, _decoder) if len(body) <= MAX_BODY else None
+    def _sent(self, body: bytes) -> SentClaim | None:
+        if len(body) > MAX_BODY or not body.startswith(self._head):
+            return None
+        return read_plain(body, _decoder)
 
 
 def _has_opaque_parts(status: ResourceClaimStatus) -> bool:

@@ -10,6 +10,7 @@ Admission runs around it: mutating plugins before, validating plugins after (`ob
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -81,7 +82,8 @@ class WritePipeline:
         if len(new.metadata.owner_references) > 1:
             new = self._with_distinct_owners(new, request)
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
-        prepared = strategy.prepare_create(strategy.with_metadata(new, metadata), request)
+        placed = new if metadata is new.metadata else strategy.with_metadata(new, metadata)
+        prepared = strategy.prepare_create(placed, request)
         early = len(request.warnings or ())
         errors = strategy.validate_create(prepared, request)
         outcome = self._validated(prepared, errors, request, strategy.warnings, early)
@@ -217,18 +219,32 @@ def pipeline_for(resource: Resource) -> WritePipeline:
 def metadata_for_create(
     metadata: ObjectMeta, request: WriteRequest, *, namespaced: bool
 ) -> ObjectMeta:
-    """Without what only the server sets, with a name and a namespace."""
+    """Without what only the server sets, with a name and a namespace; the same metadata if it is that already."""
+    if (
+        metadata.name
+        and bool(metadata.namespace) == namespaced
+        and _set_by_server(metadata) == _NOTHING_SET
+    ):
+        return metadata
     return replace(
         metadata,
         name=metadata.name or generated_name(metadata, request.new_name_suffix),
         namespace=(metadata.namespace or request.namespace) if namespaced else "",
-        uid="",
-        resource_version="",
-        creation_timestamp=None,
-        deletion_timestamp=None,
-        deletion_grace_period_seconds=None,
-        self_link="",
+        **_SET_BY_SERVER,
     )
+
+
+_SET_BY_SERVER: Final = {
+    "uid": "",
+    "resource_version": "",
+    "creation_timestamp": None,
+    "deletion_timestamp": None,
+    "deletion_grace_period_seconds": None,
+    "self_link": "",
+}
+"""Fields of metadata, and what they are before the server sets them."""
+_NOTHING_SET: Final = tuple(_SET_BY_SERVER.values())
+_set_by_server: Final = attrgetter(*_SET_BY_SERVER)
 
 
 def unmet_precondition(new: ObjectMeta, old: ObjectMeta) -> Refused | None:

@@ -31,6 +31,7 @@ from allot.apiserver.registry.write_pipeline import (
     Refused,
     Rejected,
     keeps_stored,
+    metadata_for_create,
     metadata_for_update,
     pipeline_for,
 )
@@ -65,6 +66,43 @@ def test_created_objects_have_no_version_yet() -> None:
     claim = stored(a_claim())
 
     assert isinstance(CLAIMS.create(claim, a_write()), Refused)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"name": ""},
+        {"namespace": ""},
+        {"uid": "u"},
+        {"resource_version": "0"},
+        {"creation_timestamp": datetime(2025, 1, 1, tzinfo=UTC)},
+        {"deletion_timestamp": datetime(2025, 1, 1, tzinfo=UTC)},
+        {"deletion_grace_period_seconds": 0},
+        {"self_link": "l"},
+    ],
+)
+@pytest.mark.parametrize("namespaced", [True, False])
+def test_new_metadata_has_nothing_that_only_the_server_sets(
+    sent: dict[str, Any], namespaced: bool
+) -> None:
+    usual: dict[str, Any] = {
+        "name": "a",
+        "namespace": "n" if namespaced else "",
+        "labels": {"l": "1"},
+    }
+    metadata = ObjectMeta(**{"generate_name": "g-", **usual, **sent})
+    request = a_write(namespace="n")
+
+    made = metadata_for_create(metadata, request, namespaced=namespaced)
+
+    assert made == ObjectMeta(
+        **{**usual, "name": "g-bcdfg" if "name" in sent else "a"}, generate_name="g-"
+    )
+    is_as_sent = made == metadata
+    assert (made is metadata) == is_as_sent
+    other_place = replace(metadata, namespace="" if namespaced else "n")
+    assert metadata_for_create(other_place, request, namespaced=namespaced) == made
 
 
 def test_stale_updates_are_refused() -> None:

@@ -207,11 +207,12 @@ class RawCodec(PartialCodec):
         known_specs = self._known_specs
         if known_specs is None or version != self.storage_version:
             return None
-        plain = known_specs.find_plain(body)
-        if plain is None:
+        found = known_specs.find_plain(body)
+        if found is None:
             return None
-        obj = self.view({"metadata": plain.document, "spec": plain.spec, **self._type_meta})
-        obj.__dict__["metadata"] = plain.metadata
+        metadata, written, spec = found
+        obj = self.view({"metadata": written, "spec": spec, **self._type_meta})
+        obj.__dict__["metadata"] = metadata
         return obj
 
     def _cleaned(

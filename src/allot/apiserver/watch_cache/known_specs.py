@@ -6,7 +6,7 @@ Of such an object only the rest is looked at. Whatever is unusual about it is le
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -56,14 +56,8 @@ def sent_parts(body: bytes) -> SentParts | None:
         return None
 
 
-class PlainObject(NamedTuple):
-    """The parts of an object, in which nothing is ignored."""
-
-    metadata: ObjectMeta
-    document: dict[str, Any]
-    """The metadata as JSON values."""
-    spec: dict[str, Any]
-    """With defaults."""
+PlainParts = tuple[ObjectMeta, dict[str, Any], dict[str, Any]]
+"""The metadata of an object, the same as JSON values, and its spec with defaults."""
 
 
 class SpecByText(dict[bytes, Spec]):
@@ -87,8 +81,8 @@ class KnownSpecs:
         self._length_of_rest = len(self._heads[0]) + len('"metadata":,"spec":}')
         self._known: SpecByText[dict[str, Any]] = SpecByText()
 
-    def find_plain(self, body: bytes) -> PlainObject | None:
-        """The object in `body`, if it says of which kind it is, its spec is known, and its metadata is written just as it is here."""
+    def find_plain(self, body: bytes) -> PlainParts | None:
+        """The parts of the object in `body`, if it says of which kind it is, its spec is known, and its metadata is written just as it is here."""
         parts = sent_parts(body) if body.startswith(self._heads) else None
         if parts is None:
             return None
@@ -101,7 +95,7 @@ class KnownSpecs:
         metadata = read_plain(metadata_json, _metadata_decoder)
         if metadata is None or metadata.managed_fields:  # whose entries may have any fields
             return None
-        return PlainObject(metadata, msgspec.json.decode(metadata_json), spec)
+        return metadata, msgspec.json.decode(metadata_json), spec
 
     def find(self, parts: SentParts, body: bytes) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The metadata and the spec of the object in `body`, if that is known and nothing at all is to be said about the rest."""

@@ -332,9 +332,11 @@ class Watcher:
         """Whether the events of the changes make one piece, with little work."""
         if len(changes) == 1:
             return self._sends_stored or self._work_on_change(changes[0]) <= LARGE
-        return self._sends_stored and (
-            sum([len(change.shown(change.type).entry.value) for change in changes]) <= CHUNK_BYTES
-        )
+        if self._sends_stored:
+            sizes = [len(change.shown(change.type).entry.value) for change in changes]
+        else:
+            sizes = [len(state.entry.value) for change in changes for state in _states(change)]
+        return self._shows_stored and sum(sizes) <= CHUNK_BYTES
 
     def _work_on_change(self, change: ObjectChange) -> int:
         """How much work the event of a change is, in bytes of JSON."""
@@ -372,6 +374,11 @@ class Watcher:
                 await pacer.pause()
         if parts:
             yield b"".join(parts)
+
+
+def _states(change: ObjectChange) -> Iterable[StoredObject]:
+    """What selectors look into."""
+    return [state for state in (change.old, change.new) if state is not None]
 
 
 def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
@@ -22,10 +23,12 @@ class Selection:
 
     __slots__ = (
         "_asked",
+        "_can_match_parts",
         "_codec",
         "_fields",
         "_labels",
         "_name",
+        "_readers",
         "is_everything",
         "prefix",
         "resource",
@@ -52,6 +55,17 @@ class Selection:
             for name in names.difference(EVERY_KIND)
         }
         """The fields of the kind that are asked for, beside those of all kinds, with their paths."""
+        self._can_match_parts = not self._asked or isinstance(self._codec, RawCodec)
+        self._readers = {name: self._reader(name) for name in names}
+        """What reads the fields that are asked for."""
+
+    def _reader(self, field: str) -> Callable[[Any], str]:
+        match field:
+            case "metadata.name":
+                return lambda obj: str(obj.metadata.name)
+            case "metadata.namespace":
+                return lambda obj: str(obj.metadata.namespace)
+        return self._codec.field_reader(self.resource.selectable_fields[field])
 
     @property
     def only_key(self) -> str | None:
@@ -67,25 +81,17 @@ class Selection:
             return False
         if self.is_everything:
             return True
-        codec = self._codec
-        if stored.decoding_work > LARGE and (not self._asked or isinstance(codec, RawCodec)):
-            return self._matches_parts(stored)
-        obj = stored.object
-        metadata = obj.metadata
-        if self._labels is not None and not self._labels.matches(metadata.labels):
+        obj = stored.kept_content
+        if obj is None:
+            if len(stored.entry.value) > LARGE and self._can_match_parts:
+                return self._matches_parts(stored)
+            obj = stored.object
+        if self._labels is not None and not self._labels.matches(obj.metadata.labels):
             return False
         if self._fields is None:
             return True
-
-        def field(name: str) -> str:
-            match name:
-                case "metadata.name":
-                    return str(metadata.name)
-                case "metadata.namespace":
-                    return str(metadata.namespace)
-            return codec.field(obj, self.resource.selectable_fields[name])
-
-        return self._fields.matches(field)
+        readers = self._readers
+        return self._fields.matches(lambda name: readers[name](obj))
 
     def _matches_parts(self, stored: StoredObject) -> bool:
         """The same for a large object, most of which is skipped: to decode it whole takes ten times as long."""

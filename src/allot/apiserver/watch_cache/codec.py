@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -90,6 +90,10 @@ class Codec(ABC):
     @abstractmethod
     def field(self, obj: Any, path: str) -> str:
         """The value of a selectable field as a string; its zero value if it is not set."""
+
+    def field_reader(self, path: str) -> Callable[[Any], str]:
+        """The same as a function of the object, for one path and many objects."""
+        return lambda obj: self.field(obj, path)
 
 
 class PartialCodec(Codec):

@@ -6,7 +6,7 @@ with its metadata first: then an answer in that version is the stored bytes with
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import cache, partial
 from typing import Any, Final
@@ -312,10 +312,20 @@ class RawCodec(PartialCodec):
         return obj.with_metadata(metadata)
 
     def field(self, obj: RawObject, path: str) -> str:
-        value = obj.get(*path.split("."), default=_ZEROES.get(path, ""))
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return str(value)
+        return self.field_reader(path)(obj)
+
+    def field_reader(self, path: str) -> Callable[[RawObject], str]:
+        parts, zero = path.split("."), _ZEROES.get(path, "")
+
+        def read(obj: RawObject) -> str:
+            value = obj.get(*parts, default=zero)
+            if value.__class__ is str:  # mostly
+                return value
+            if isinstance(value, bool):
+                return "true" if value else "false"
+            return str(value)
+
+        return read
 
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return data

@@ -47,6 +47,12 @@ class StoredObject:
         return found
 
     @property
+    def kept_content(self) -> Any:
+        """The object, perhaps without its resourceVersion, as long as it is kept; None if it would have to be decoded."""
+        written = self._written  # another thread may evict it
+        return self._object if written is None else written
+
+    @property
     def is_decoded(self) -> bool:
         """Whether the object is kept, so that it need not be decoded."""
         return self._object is not None or self._written is not None

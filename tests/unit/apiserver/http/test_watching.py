@@ -338,11 +338,12 @@ def test_the_window_is_bounded_in_bytes_too() -> None:
         pytest.param([200_000], "", True, id="one-large"),
         pytest.param([200_000], "a=b", False, id="one-large-to-look-into"),
         pytest.param([100, 100], "", True, id="two"),
-        pytest.param([100, 100], "a=b", False, id="two-to-look-into"),
+        pytest.param([100, 100], "a=b", True, id="two-to-look-into"),
+        pytest.param([40_000, 40_000], "a=b", False, id="two-large-to-look-into"),
         pytest.param([40_000, 40_000], "", False, id="two-large"),
     ],
 )
-def test_small_events_that_copy_what_is_stored_fit_together(
+def test_small_events_fit_together(
     sizes: list[int], selectors: str, fit: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[tuple[int, bool]] = []

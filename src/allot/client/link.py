@@ -30,7 +30,7 @@ from allot.client.transport import JSON, ClusterTransport, Query, Response, Stre
 
 WINDOW: Final = 1 << 20
 SIZE_BYTES: Final = 4
-"""Every frame begins with its length."""
+"""Every message begins with its length."""
 
 
 class LinkFrame(msgspec.Struct, array_like=True, frozen=True):
@@ -97,19 +97,19 @@ AnyFrame = (
 
 
 class FrameProtocol(asyncio.Protocol):
-    """Encodes and decodes frames.
+    """Encodes and decodes frames. They are sent as messages: the length, and a list of frames.
 
-    The first frame of an iteration of the event loop is written at once, the others together when it ends: each write
-    wakes the process at the other end.
+    The first frame of an iteration of the event loop is written at once, the others in one message when it ends: each
+    write wakes the process at the other end, and each message is encoded and decoded in one step.
     """
 
     def __init__(self, received: Callable[[AnyFrame], None], lost: Callable[[], None]) -> None:
         self._received = received
         self._lost = lost
-        self._decoder: msgspec.msgpack.Decoder[AnyFrame] = msgspec.msgpack.Decoder(AnyFrame)
-        self._encoder = msgspec.msgpack.Encoder()
+        self._decode = msgspec.msgpack.Decoder(list[AnyFrame]).decode
+        self._encode = msgspec.msgpack.Encoder().encode
         self._buffer = bytearray()
-        self._unsent: list[bytes] = []
+        self._unsent: list[AnyFrame] = []
         self._has_written = False
         """Whether a frame was written in this iteration."""
         self._transport: asyncio.Transport | None = None
@@ -123,14 +123,15 @@ class FrameProtocol(asyncio.Protocol):
         if buffer:
             buffer += data
             with memoryview(buffer) as view:
-                used = self._decode(view)
+                used = self._take(view)
             del buffer[:used]
-        else:  # mostly: whole frames, which are not copied
-            view = memoryview(data)
-            buffer += view[self._decode(view) :]
+        else:  # mostly: whole messages, which are not copied
+            used = self._take(memoryview(data))
+            if used < len(data):
+                buffer += memoryview(data)[used:]
 
-    def _decode(self, data: memoryview) -> int:
-        """Decode all frames that are complete; how many bytes they take."""
+    def _take(self, data: memoryview) -> int:
+        """Decode all messages that are complete; how many bytes they take."""
         start, size = 0, len(data)
         while size >= start + SIZE_BYTES:
             content = start + SIZE_BYTES
@@ -138,26 +139,29 @@ class FrameProtocol(asyncio.Protocol):
             if end > size:
                 break
             start = end
-            self._received(self._decoder.decode(data[content:end]))
+            for frame in self._decode(data[content:end]):
+                self._received(frame)
         return start
 
     def send(self, frame: AnyFrame) -> None:
         """Frames sent after the connection was lost are dropped; `lost` has been called."""
-        if self._transport is None or self._transport.is_closing():
-            return
-        data = self._encoder.encode(frame)
         if self._has_written:
-            self._unsent += (len(data).to_bytes(SIZE_BYTES), data)
-            return
-        self._has_written = True
-        self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
-        self._loop.call_soon(self._flush)
+            self._unsent.append(frame)
+        elif self._transport is not None:
+            self._has_written = True
+            self._write([frame])
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._has_written = False
-        unsent, self._unsent = self._unsent, []
-        if unsent and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(b"".join(unsent))
+        if self._unsent:
+            unsent, self._unsent = self._unsent, []
+            self._write(unsent)
+
+    def _write(self, frames: list[AnyFrame]) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            data = self._encode(frames)
+            self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost()

@@ -331,6 +331,12 @@ def test_frames_of_one_iteration_are_two_writes_in_order() -> None:
         receiver.data_received(b"".join(connection.writes))
         assert received == sent
 
+        received.clear()
+        for write in connection.writes:  # of which the second has several frames
+            for place in range(len(write)):
+                receiver.data_received(write[place : place + 1])
+        assert received == sent
+
     asyncio.run(run())
 
 

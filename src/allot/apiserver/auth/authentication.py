@@ -7,6 +7,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -70,7 +71,12 @@ class CertificateAuthenticator:
             return None
         if not certificate.not_before <= self._clock() <= certificate.not_after:
             return None
-        return User(certificate.common_name, groups=(*certificate.organizations, AUTHENTICATED))
+        return _user_of(certificate.common_name, certificate.organizations)
+
+
+@lru_cache(maxsize=1024)
+def _user_of(common_name: str, organizations: tuple[str, ...]) -> User:
+    return User(common_name, groups=(*organizations, AUTHENTICATED))
 
 
 class StaticTokens:

@@ -165,7 +165,9 @@ class App:
             several = verb in SEVERAL
             if not is_near:
                 await begin_work(Priority.LIST if several else Priority.REQUEST)
-            await in_flight.begin(self._handlers.seats(request, target) if several else 1)
+            seats = self._handlers.seats(request, target) if several else 1
+            if not in_flight.begins(seats):
+                await in_flight.begin(seats)
             return await self._handlers.handle(request, target, operation)
         except ApiError as error:
             if call.audited is not None and call.audited.attributes is None:

@@ -65,14 +65,25 @@ class FairLimiter:
     def held_by(self, user: str) -> int:
         return self._held.get(user, 0)
 
-    async def acquire(self, user: str, amount: int = 1) -> int:
-        """Take so much, or a user's whole share if it is less; how much it was. Raises `RejectedError`."""
+    def take(self, user: str, amount: int = 1) -> int | None:
+        """Take so much, or a user's whole share if it is less: how much it was; None if it does not fit now."""
         amount = min(amount, self.share)
-        if self._fits(user, amount):
-            self._take(user, amount)
-        else:
-            await self._wait(user, amount)
+        held = self._held.get(user, 0)
+        if (
+            self._is_full
+            or user in self._waiting
+            or self.in_use + amount > self.limit
+            or held + amount > self.share
+        ):
+            return None
+        self.in_use += amount
+        self._held[user] = held + amount
         return amount
+
+    async def acquire(self, user: str, amount: int = 1) -> int:
+        """The same, as soon as it fits. Raises `RejectedError`."""
+        taken = self.take(user, amount)
+        return await self._wait(user, min(amount, self.share)) if taken is None else taken
 
     def release(self, user: str, amount: int = 1) -> None:
         """Give back what `acquire` took, or part of it."""
@@ -87,19 +98,7 @@ class FairLimiter:
         if self.waiting:
             self._dispatch()
 
-    def _fits(self, user: str, amount: int) -> bool:
-        return (
-            not self._is_full
-            and user not in self._waiting
-            and self.in_use + amount <= self.limit
-            and self._held.get(user, 0) + amount <= self.share
-        )
-
-    def _take(self, user: str, amount: int) -> None:
-        self.in_use += amount
-        self._held[user] = self._held.get(user, 0) + amount
-
-    async def _wait(self, user: str, amount: int) -> None:
+    async def _wait(self, user: str, amount: int) -> int:
         queue = self._waiting.get(user)
         if self.waiting >= self._queue.max_waiting or (
             queue is not None and len(queue) >= self._queue.max_waiting_per_user
@@ -123,6 +122,7 @@ class FairLimiter:
             if isinstance(error, TimeoutError):
                 raise RejectedError(TIME_OUT) from None
             raise
+        return amount
 
     def _remove(self, waiting: _Waiting) -> None:
         queue = self._waiting[waiting.user]
@@ -142,7 +142,8 @@ class FairLimiter:
                 self._is_full = True
                 return
             self._remove(first)
-            self._take(first.user, first.amount)
+            self.in_use += first.amount
+            self._held[first.user] = self._held.get(first.user, 0) + first.amount
             first.granted.set_result(None)
 
     def _next(self) -> _Waiting | None:

@@ -156,6 +156,10 @@ class InFlightRequest:
         level = self._level
         if level is None:
             return
+        taken = level.bodies.take(self._user, size)
+        if taken is not None:
+            self._bytes = taken
+            return
         try:
             self._bytes = await level.bodies.acquire(self._user, size)
         except RejectedError as error:
@@ -169,17 +173,31 @@ class InFlightRequest:
             self._level.bodies.release(self._user, self._bytes - size)
             self._bytes = size
 
-    async def begin(self, width: int = 1) -> None:
-        """Wait for seats; raises 429."""
+    def begins(self, width: int = 1) -> bool:
+        """Take seats without waiting, if they are free; whether it did."""
         level = self._level
         if level is not None:
-            seats = level.seats[self._kind]
-            try:
-                self._seats = await seats.acquire(self._user, width)
-            except RejectedError as error:
-                held = seats.held_by(self._user)
-                state = f"{held} of {seats.limit} {self._kind} seats are in use"
-                raise self._rejection(level, error.reason, state) from None
+            taken = level.seats[self._kind].take(self._user, width)
+            if taken is None:
+                return False
+            self._seats = taken
+        self._flow.inflight[self._kind] += 1
+        self._is_counted = True
+        return True
+
+    async def begin(self, width: int = 1) -> None:
+        """Take seats, as soon as they are free; raises 429."""
+        if self.begins(width):
+            return
+        level = self._level
+        assert level is not None
+        seats = level.seats[self._kind]
+        try:
+            self._seats = await seats.acquire(self._user, width)
+        except RejectedError as error:
+            held = seats.held_by(self._user)
+            state = f"{held} of {seats.limit} {self._kind} seats are in use"
+            raise self._rejection(level, error.reason, state) from None
         self._flow.inflight[self._kind] += 1
         self._is_counted = True
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from allot.apiserver import api_errors
 from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
-from allot.apiserver.http.request_headers import by_name, decoded, known_headers, names_user
+from allot.apiserver.http.request_headers import RequestHeaders, known_headers
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
@@ -39,7 +39,8 @@ WATCH_SECONDS: Final = 60.0
 """A watch whose client receives nothing for so long is ended."""
 TLS: Final = "allot.tls"
 CONNECTION: Final = "allot.connection"
-"""ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection."""
+HEADERS: Final = "allot.headers"
+"""ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection; the `RequestHeaders`, if they are known."""
 
 CLOSE: Final = (b"connection", b"close")
 """The header of an answer after which the connection ends."""
@@ -105,7 +106,6 @@ class HttpExchange:
     ) -> None:
         self.scope = scope
         self.method: str = scope["method"]
-        self._headers = by_name(scope["headers"])
         self.receive = receive
         self._send = send
         self._transfer_limits = transfer_limits
@@ -115,14 +115,17 @@ class HttpExchange:
         """Whether the client is in this process, so that nothing needs to be waited for."""
         if self.is_in_process:
             self.component = extensions.get(USER)
+            self._headers = known_headers(tuple(scope["headers"]))
         else:
             self.certificate = extensions.get(TLS)
             # Taken out: it refers to the scope, and cycles of references are collected late, or never.
             self._connection = extensions.pop(CONNECTION, None)
-            headers = self._headers
-            if b"content-length" in headers:
-                self._announced = _announced_size(headers[b"content-length"])
-            self._is_chunked = bool(headers.get(b"transfer-encoding"))
+            headers = extensions.get(HEADERS)
+            self._headers = RequestHeaders(scope["headers"]) if headers is None else headers
+            by_name = self._headers.by_name
+            if b"content-length" in by_name:
+                self._announced = _announced_size(by_name[b"content-length"])
+            self._is_chunked = bool(by_name.get(b"transfer-encoding"))
 
     @property
     def path(self) -> str:
@@ -143,17 +146,15 @@ class HttpExchange:
         return self._audit_id
 
     def header(self, name: bytes) -> bytes:
-        return self._headers.get(name, b"")
+        return self._headers.by_name.get(name, b"")
 
     @property
     def headers(self) -> Mapping[str, str]:
-        if self.is_in_process:
-            return known_headers(tuple(self.scope["headers"])).by_name
-        return decoded(self._headers)
+        return self._headers.text
 
     @property
     def impersonates(self) -> bool:
-        return names_user(self._headers)
+        return self._headers.impersonates
 
     # --- what comes in ---
 

@@ -49,7 +49,9 @@ class LinkedExchange:
         self.path = frame.path
         self.component = component
         self.sees_pending_writes = sees_pending_writes
-        self.headers, self.impersonates = known_headers(tuple(frame.headers))
+        headers = known_headers(tuple(frame.headers))
+        self.headers = headers.text
+        self.impersonates = headers.impersonates
         self._audit_id = ""
         self.code = 0
         """The status code of the answer; 0 before there is one."""

@@ -54,7 +54,7 @@ class RequestCollector(Collector):
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered after so many seconds."""
-        series = self._series[labels] if labels in self._series else self._of(labels)
+        series = self._series.get(labels) or self._of(labels)
         series.codes[code] += 1
         series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds

@@ -11,7 +11,9 @@ import re
 import ssl
 from collections.abc import Callable
 from typing import Any, Final
+from urllib.parse import unquote
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -20,7 +22,8 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from allot.apiserver.auth.authentication import PeerCertificate
 from allot.apiserver.http.connections import Connections, Slot
-from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, TLS, Headers
+from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, HEADERS, TLS, Headers
+from allot.apiserver.http.request_headers import LastHeaders
 from allot.apiserver.log_aggregation import RateFilter
 
 MAX_HEAD: Final = 256 * 1024
@@ -34,7 +37,8 @@ LINGER_BYTES: Final = 8 * 1024 * 1024
 MAX_DRAINING: Final = 16
 """Connections whose unread bodies are taken and dropped at once. Others are ended without that."""
 
-_control_characters: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+_control_characters: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]").search
+"""Those that a head must not have, beside the ends of its lines."""
 _log: Final = logging.getLogger("allot.apiserver.http")
 _log.addFilter(RateFilter())
 
@@ -48,6 +52,7 @@ class ServerProtocol(HttpToolsProtocol):
         self._registry = connections
         self._slot = slot
         self._certificate: PeerCertificate | None = None
+        self._last_headers = LastHeaders()
         self._head_size: int | None = None
         """Bytes of a head that goes on; None while none is being read."""
         self._handle = _Handle(self)
@@ -61,6 +66,14 @@ class ServerProtocol(HttpToolsProtocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER)
         super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         self._slot.abort = self._abort
+        self._connection_scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+        }
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._certificate = peer_certificate(tls.getpeercert())
@@ -142,28 +155,57 @@ class ServerProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_size = 0
-        super().on_message_begin()
-        self.scope["extensions"] = {}
+        self.url = b""
+        self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) >= MAX_HEADERS:
+        headers = self.headers
+        if len(headers) >= MAX_HEADERS:
             raise ValueError("too many headers")
-        name = name.lower()
-        if name == b"expect" and value.lower() == b"100-continue":
-            self.expect_100_continue = True
-        self.headers.append((name, value))
+        headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError("too many pipelined requests")
         self._head_size = None
         self._registry.busy(self._slot)
-        super().on_headers_complete()
-        if self.cycle is not None:
-            extensions: dict[str, Any] = {CONNECTION: RequestConnection(self._handle, self.cycle)}
-            if self._certificate is not None:
-                extensions[TLS] = self._certificate
-            self.scope["extensions"] = extensions
+        parser, headers = self.parser, self._last_headers.read(self.headers)
+        url = httptools.parse_url(self.url)
+        version = parser.get_http_version()
+        path = url.path.decode("ascii")
+        extensions: dict[str, Any] = {HEADERS: headers}
+        if self._certificate is not None:
+            extensions[TLS] = self._certificate
+        scope: Any = {
+            **self._connection_scope,
+            "http_version": version,
+            "method": parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": headers.pairs,
+            "extensions": extensions,
+        }
+        before = self.cycle
+        self.cycle = cycle = RequestResponseCycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=headers.expects_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        extensions[CONNECTION] = RequestConnection(self._handle, cycle)
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     # --- what goes out ---
 
@@ -229,21 +271,21 @@ class RequestConnection:
             return False
         if cycle.disconnected or cycle.response_started:
             return False
-        if _control_characters(b"".join([value for _, value in headers])):
+        is_last = CLOSE in headers
+        if not (is_last or cycle.keep_alive):
+            headers, is_last = [*headers, CLOSE], True
+        lines = [b"%b: %b\r\n" % header for header in (*cycle.default_headers, *headers)]
+        head = b"".join(lines)
+        ends = len(lines)
+        if head.count(b"\n") != ends or head.count(b"\r") != ends or _control_characters(head):
             return False
-        if CLOSE in headers:
+        if is_last:
             cycle.keep_alive = False
-        elif not cycle.keep_alive:
-            headers = [*headers, CLOSE]
-        parts = [STATUS_LINE[code]]
-        for name, value in (*cycle.default_headers, *headers):
-            parts += (name, b": ", value, b"\r\n")
-        parts += (b"\r\n", body)
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        cycle.transport.write(b"".join(parts))
+        cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[code], head, body))
         cycle.message_event.set()
-        if not cycle.keep_alive:
+        if is_last:
             cycle.transport.close()
         cycle.on_response()
         return True

@@ -2,41 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from allot.api.lazy import lazy
 from allot.apiserver.auth.impersonation import IMPERSONATE
 
 _IMPERSONATE: Final = IMPERSONATE.encode()
 _PREFIX: Final = len(_IMPERSONATE)
+MAX_REMEMBERED: Final = 4096
+"""Bytes of headers that are remembered for the next request of a connection."""
 
 
-def by_name(headers: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The headers. Of a repeated one the first counts."""
-    return dict(reversed(headers))
+class RequestHeaders:
+    """The headers of a request, and what is read from them when it is first asked for."""
+
+    def __init__(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """The names are in lower case."""
+        self.pairs = pairs
+        self.by_name = dict(reversed(pairs))
+        """Of a repeated one the first counts."""
+
+    @lazy
+    def text(self) -> Mapping[str, str]:
+        """The same as text."""
+        return MappingProxyType(
+            {
+                name.decode("latin-1"): value.decode("latin-1")
+                for name, value in self.by_name.items()
+            }
+        )
+
+    @lazy
+    def impersonates(self) -> bool:
+        """Whether a header names another user."""
+        return bool([name for name in self.by_name if name[:_PREFIX] == _IMPERSONATE])
+
+    @lazy
+    def expects_continue(self) -> bool:
+        """Whether the client waits for leave to send the body."""
+        asked = [value.lower() for name, value in self.pairs if name == b"expect"]
+        return b"100-continue" in asked
 
 
-def decoded(headers: Mapping[bytes, bytes]) -> Mapping[str, str]:
-    """The headers as text."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+class LastHeaders:
+    """Reads the headers of the requests of one connection. Most clients send the same again and again."""
 
+    def __init__(self) -> None:
+        self._received: Sequence[tuple[bytes, bytes]] = []
+        self._read = RequestHeaders([])
 
-def names_user(headers: Iterable[bytes]) -> bool:
-    """Whether a header of these names names another user."""
-    return bool([name for name in headers if name[:_PREFIX] == _IMPERSONATE])
-
-
-class KnownHeaders(NamedTuple):
-    """Headers of a component."""
-
-    by_name: Mapping[str, str]
-    impersonates: bool
+    def read(self, received: Sequence[tuple[bytes, bytes]]) -> RequestHeaders:
+        if received == self._received:
+            return self._read
+        headers = RequestHeaders([(name.lower(), value) for name, value in received])
+        if sum([len(name) + len(value) for name, value in received]) <= MAX_REMEMBERED:
+            self._received, self._read = (
+                [*received],
+                headers,
+            )  # trailers are added to what was received
+        return headers
 
 
 @lru_cache(maxsize=256)
-def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> KnownHeaders:
+def known_headers(headers: tuple[tuple[bytes, bytes], ...]) -> RequestHeaders:
     """Components send the same few again and again."""
-    found = by_name(headers)
-    return KnownHeaders(MappingProxyType(dict(decoded(found))), names_user(found))
+    return RequestHeaders(headers)

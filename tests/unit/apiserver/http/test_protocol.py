@@ -123,12 +123,22 @@ def test_an_answer_is_written_at_once(
     assert transport.is_closed == is_closed
 
 
-@pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\0", b"\x7f"])
+@pytest.mark.parametrize(
+    "value",
+    [b"a\r\nset-cookie: b", b"a\nb", b"a\rb", b"a\r", b"a\n", b"a\0", b"\x7f", b"\x0b", b"\x1f"],
+)
 def test_headers_that_would_begin_another_one_are_not_written(value: bytes) -> None:
     is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", write((b"warning", value)))
 
     assert not is_sent
     assert b"warning" not in transport.written
+
+
+def test_a_header_may_have_tabs_and_other_alphabets() -> None:
+    is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", write((b"warning", b"a\tb\xe4")))
+
+    assert is_sent
+    assert b"\r\nwarning: a\tb\xe4\r\n\r\ntext" in transport.written
 
 
 BODY = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n%b\r\n%b"

@@ -101,7 +101,9 @@ class App:
         """Answer a request, however it came here."""
         started = time.perf_counter()
         auditor = self._auditor
-        call = RequestState(None if auditor is None else auditor.begin(exchange.scope))
+        call = RequestState()
+        if auditor is not None:
+            call.audited = auditor.begin(exchange.scope)
         if not exchange.sees_pending_writes:
             call.durability = Durability(self._caches)
         try:

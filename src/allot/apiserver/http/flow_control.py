@@ -128,16 +128,10 @@ class FlowControl:
 class InFlightRequest:
     """The seats and bytes that one request holds. `end` releases them; it may be called again."""
 
-    __slots__ = (
-        "_bytes",
-        "_flow",
-        "_is_counted",
-        "_kind",
-        "_level",
-        "_seats",
-        "_sending",
-        "_user",
-    )
+    _seats = 0
+    _sending = 0
+    _bytes = 0
+    _is_counted = False
 
     def __init__(
         self, flow: FlowControl, level: PriorityLevel | None, user: str, kind: str
@@ -146,10 +140,6 @@ class InFlightRequest:
         self._level = level
         self._user = user
         self._kind = kind
-        self._seats = 0
-        self._sending = 0
-        self._bytes = 0
-        self._is_counted = False
 
     async def take_body(self, size: int) -> None:
         """Wait until there is memory for a body of this size; raises 429."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from functools import lru_cache
 from itertools import count
 from typing import Any, Final, Protocol
 
@@ -167,7 +168,7 @@ class LinkServer:
 
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
-        user, early = _asker(frame)
+        user, early = _asker(frame.user)
         exchange = LinkedExchange(frame, user, sees_pending_writes=early)
         if self._iterations.is_busy(Priority.LINKED):  # hundreds may come at once
             await self._iterations.wait(Priority.LINKED)
@@ -181,7 +182,7 @@ class LinkServer:
         return code
 
     def _open(self, frame: RequestFrame) -> None:
-        user, early = _asker(frame)
+        user, early = _asker(frame.user)
         send = self._protocol.send
         stream = LinkedStream(frame, user, sees_pending_writes=early, send=send)
         self._streams[frame.id] = stream
@@ -199,10 +200,11 @@ class LinkServer:
         self._protocol.send(EndFrame(frame.id, failure))
 
 
-def _asker(frame: RequestFrame) -> tuple[ComponentUser | None, bool]:
+@lru_cache(256)
+def _asker(name: str) -> tuple[ComponentUser | None, bool]:
     """The component that asks, and whether it may see writes before they are durable.
 
     Who is no component of a cluster needs credentials, which do not come over a link.
     """
-    user = component_user(frame.user)
+    user = component_user(name)
     return user, user is not None and user not in (NODES, DRIVERS)

@@ -24,22 +24,13 @@ _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 class LinkedExchange:
     """Reads a request from its frame, and keeps what it is answered."""
 
-    __slots__ = (
-        "_audit_id",
-        "_frame",
-        "body",
-        "code",
-        "component",
-        "headers",
-        "impersonates",
-        "method",
-        "path",
-        "response_headers",
-        "sees_pending_writes",
-    )
-
     certificate: Any = None
     is_in_process = True
+    code = 0
+    """The status code of the answer; 0 before there is one."""
+    body = b""
+    """Of the answer."""
+    _audit_id = ""
 
     def __init__(
         self, frame: RequestFrame, component: ComponentUser | None, *, sees_pending_writes: bool
@@ -49,15 +40,10 @@ class LinkedExchange:
         self.path = frame.path
         self.component = component
         self.sees_pending_writes = sees_pending_writes
+        self.response_headers: Headers = []
         headers = known_headers(tuple(frame.headers))
         self.headers = headers.text
         self.impersonates = headers.impersonates
-        self._audit_id = ""
-        self.code = 0
-        """The status code of the answer; 0 before there is one."""
-        self.response_headers: Headers = []
-        self.body = b""
-        """Of the answer."""
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -88,8 +74,9 @@ class LinkedExchange:
 
     async def answer(self, response: Response) -> None:
         if self.method != "HEAD":
-            rest = [] if response.more is None else [piece async for piece in response.more]
-            self.body = b"".join((response.body, *rest)) if rest else response.body
+            self.body = response.body
+            if response.more is not None:
+                self.body += b"".join([piece async for piece in response.more])
         self.response_headers = [type_header(response.content_type), *response.headers]
         self.code = response.code
 
@@ -110,8 +97,6 @@ class LinkedExchange:
 
 class LinkedStream(LinkedExchange):
     """A request whose answer is sent while it is made, as far as the reader has taken it."""
-
-    __slots__ = ("_ahead", "_is_left", "_left", "_room", "_send")
 
     def __init__(
         self,

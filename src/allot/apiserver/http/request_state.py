@@ -12,16 +12,13 @@ from allot.apiserver.http.routes import Target
 class RequestState:
     """The state of a request while it is served, and the resources it holds."""
 
-    __slots__ = ("audited", "durability", "in_flight", "labels", "long_running", "target")
-
-    def __init__(self, audited: Audited | None) -> None:
-        self.audited = audited
-        self.in_flight: InFlightRequest | None = None
-        self.long_running: LongRunningRequest | None = None
-        self.labels: Labels | None = None
-        self.target: Target | None = None
-        self.durability: Durability | None = None
-        """None if the client may see what is not durable."""
+    audited: Audited | None = None
+    in_flight: InFlightRequest | None = None
+    long_running: LongRunningRequest | None = None
+    labels: Labels | None = None
+    target: Target | None = None
+    durability: Durability | None = None
+    """None if the client may see what is not durable."""
 
     def pause(self) -> None:
         """Free the seats while it waits for others."""

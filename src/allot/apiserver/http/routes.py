@@ -10,7 +10,7 @@ import msgspec
 from allot.api.base import replace
 from allot.api.identities import GroupVersion
 from allot.apiserver.kinds.definition import Subresource
-from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.registry.served import ServedResources
 
 MAX_REMEMBERED_PATHS: Final = 4096
@@ -88,7 +88,7 @@ class Router:
         collection, _, owner = place.rpartition("/")
         if collection in self._named and owner and "%" not in owner:
             found = self._named[collection]
-            part = found.resource.subresource(name)
+            part = _subresources(found.resource).get(name)
             if part is not None:
                 return Target(found.resource, found.version, found.namespace, owner, part)
         return None
@@ -106,6 +106,11 @@ class Router:
     def _forget(self) -> None:
         self._collections.clear()
         self._named.clear()
+
+
+@per_resource
+def _subresources(resource: Resource) -> dict[str, Subresource]:
+    return {part.name: part for part in reversed(resource.subresources)}
 
 
 def _find(group_version: GroupVersion, rest: list[str], served: ServedResources) -> Target | None:

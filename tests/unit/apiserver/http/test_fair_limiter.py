@@ -134,3 +134,21 @@ def test_cancelled_requests_lose_no_seats(seed: int) -> None:
         assert await limiter.acquire("a", 5) == 5
 
     run_in_virtual_time(story())
+
+
+def test_what_fits_is_taken_without_waiting() -> None:
+    async def run() -> None:
+        limiter = FairLimiter(4)
+
+        assert limiter.take("ann", 5) == 3, "a whole share"
+        assert limiter.take("ann") is None
+        assert limiter.take("ben", 2) is None, "one is left"
+        waiting = asyncio.create_task(limiter.acquire("ben", 2))
+        await asyncio.sleep(0)
+        assert limiter.take("cid") is None, "ben comes first"
+        limiter.release("ann", 3)
+        assert await waiting == 2
+        assert (limiter.take("cid"), limiter.in_use) == (1, 3)
+        assert await limiter.acquire("dan", 0) == 0
+
+    asyncio.run(run())

@@ -55,22 +55,21 @@ class RbacAuthorizer:
         if version != self._version:
             self._answers.clear()
             self._version = version
-        asker = (user.name, user.groups)
-        if asker not in self._answers:
+        known = self._answers.get((user.name, user.groups))
+        if known is None:
             if len(self._answers) > MAX_USERS:
                 self._answers.clear()
-            self._answers[asker] = {}
-        known = self._answers[asker]
+            known = self._answers[user.name, user.groups] = {}
         resource = attributes.resource
         if resource:
             key = (attributes.verb, attributes.group, resource, attributes.namespace)
         else:
             key = (attributes.verb, attributes.path, "", "")
-        if key not in known:
+        answer = known.get(key)
+        if answer is None:
             if len(known) > MAX_ANSWERS:
                 known.clear()
-            known[key] = self._find(user, attributes)
-        answer = known[key]
+            answer = known[key] = self._find(user, attributes)
         if answer.everything is not None:
             return answer.everything
         for names, allowed in answer.named:

@@ -47,7 +47,7 @@ class Renderer:
     def written(self, stored: StoredObject) -> bytes:
         """A whole object with a line break, as the answer of a write. It is not kept: few objects are read as soon as they are written."""
         body = stored.without_revision(self.codec, self.version)
-        return b"%b%b\n" % (self._head, with_revision(body, stored.revision)[1:])
+        return with_revision(body, stored.revision, self._head, b"\n")
 
     def work_size(self, stored: StoredObject) -> int:
         """How much work an object is, in bytes of JSON."""

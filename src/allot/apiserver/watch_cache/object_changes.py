@@ -54,9 +54,9 @@ class ObjectChange:
         if line is None:
             shown = self.shown(type_)
             revision = self.revision if type_ == "DELETED" else shown.revision
-            body = with_revision(shown.without_revision(codec, version), revision)
-            line = b"%b%b%b}\n" % (_HEADS[type_], head, body[1:])
             is_copy = codec is shown.codec and version == codec.storage_version
+            body = shown.entry.value if is_copy else shown.without_revision(codec, version)
+            line = with_revision(body, revision, _HEADS[type_] + head, b"}\n")
             if is_copy and key != self._copied:
                 self._copied = key
             else:

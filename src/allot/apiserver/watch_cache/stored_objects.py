@@ -136,20 +136,25 @@ class StoredObject:
 
 
 _START: Final = len(METADATA_HEAD)
+_METADATA: Final = METADATA_HEAD[1:]
 _UID: Final = b'"uid":"'
 _UID_LENGTH: Final = len(_UID)
 
 
-def with_revision(body: bytes, revision: int) -> bytes:
-    """Stored JSON with a resourceVersion in its metadata, after the uid; a dry run has none."""
+def with_revision(body: bytes, revision: int, head: bytes = b"{", tail: bytes = b"") -> bytes:
+    """Stored JSON with a resourceVersion in its metadata, after the uid; a dry run has none.
+
+    It begins with `head` in place of its brace, and `tail` follows it: long bodies are copied once.
+    """
     if not revision:
-        return body
+        return b"%b%b%b" % (head, body[1:], tail)
     at = body.find(_UID, _START)
     # Before it are name, generateName and namespace: strings without quotes and braces.
-    if at < 0 or b"{" in body[_START:at]:
-        return b'%b"resourceVersion":"%d",%b' % (METADATA_HEAD, revision, body[_START:])
+    if at < 0 or body.find(b"{", _START, at) >= 0:
+        rest = body[_START:]
+        return b'%b%b"resourceVersion":"%d",%b%b' % (head, _METADATA, revision, rest, tail)
     end = body.index(b'"', at + _UID_LENGTH) + 1
-    return b'%b,"resourceVersion":"%d"%b' % (body[:end], revision, body[end:])
+    return b'%b%b,"resourceVersion":"%d"%b%b' % (head, body[1:end], revision, body[end:], tail)
 
 
 def with_type(body: bytes, kind: str, api_version: str) -> bytes:

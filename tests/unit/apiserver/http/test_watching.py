@@ -392,9 +392,9 @@ def test_an_event_is_encoded_at_most_twice_for_all_watchers(
     rendered: list[int] = []
     plain = stored_objects.with_revision
 
-    def counting(body: bytes, revision: int) -> bytes:
+    def counting(body: bytes, revision: int, head: bytes, tail: bytes) -> bytes:
         rendered.append(revision)
-        return plain(body, revision)
+        return plain(body, revision, head, tail)
 
     monkeypatch.setattr(object_changes, "with_revision", counting)
 

@@ -50,24 +50,18 @@ class RequestCollector(Collector):
     """
 
     def __init__(self) -> None:
-        self._series: dict[Labels, _Series] = {}
+        self._series: defaultdict[Labels, _Series] = defaultdict(_Series)
 
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered after so many seconds."""
-        series = self._series.get(labels) or self._of(labels)
+        series = self._series[labels]
         series.codes[code] += 1
         series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
     def count_watch(self, labels: Labels) -> None:
         """A watch that has begun; how long it takes says nothing."""
-        self._of(labels).codes[200] += 1
-
-    def _of(self, labels: Labels) -> _Series:
-        series = self._series.get(labels)
-        if series is None:
-            series = self._series[labels] = _Series()
-        return series
+        self._series[labels].codes[200] += 1
 
     def describe(self) -> Iterable[Metric]:
         return self._families()

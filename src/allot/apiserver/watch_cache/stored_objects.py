@@ -150,7 +150,7 @@ def with_revision(body: bytes, revision: int, head: bytes = b"{", tail: bytes = 
         return b"%b%b%b" % (head, body[1:], tail)
     at = body.find(_UID, _START)
     # Before it are name, generateName and namespace: strings without quotes and braces.
-    if at < 0 or body.find(b"{", _START, at) >= 0:
+    if at < 0 or b"{" in body[_START:at]:
         rest = body[_START:]
         return b'%b%b"resourceVersion":"%d",%b%b' % (head, _METADATA, revision, rest, tail)
     end = body.index(b'"', at + _UID_LENGTH) + 1

@@ -55,8 +55,9 @@ class RbacAuthorizer:
         if version != self._version:
             self._answers.clear()
             self._version = version
-        known = self._answers.get((user.name, user.groups))
-        if known is None:
+        try:
+            known = self._answers[user.name, user.groups]
+        except KeyError:
             if len(self._answers) > MAX_USERS:
                 self._answers.clear()
             known = self._answers[user.name, user.groups] = {}
@@ -65,8 +66,9 @@ class RbacAuthorizer:
             key = (attributes.verb, attributes.group, resource, attributes.namespace)
         else:
             key = (attributes.verb, attributes.path, "", "")
-        answer = known.get(key)
-        if answer is None:
+        try:
+            answer = known[key]
+        except KeyError:
             if len(known) > MAX_ANSWERS:
                 known.clear()
             answer = known[key] = self._find(user, attributes)

@@ -44,8 +44,10 @@ def operation_of(method: str, target: Target, *, watch: bool) -> Operation | Non
         target.namespace != "",
     )
     known = _operations(target.resource)
-    if place in known:
+    try:
         return known[place]
+    except KeyError:
+        pass
     verb = verb_of(method, target, watch=watch)
     if verb is None:  # not kept: there are as many methods as clients make up
         return None

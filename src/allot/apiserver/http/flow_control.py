@@ -90,8 +90,9 @@ class FlowControl:
 
     def request(self, user: User, kind: str, *, exempt: bool = False) -> InFlightRequest:
         """The seats and bytes that a request will hold; none yet."""
-        level = None if exempt else self._levels[level_of(user)]
-        return InFlightRequest(self, level, user.name, kind)
+        if exempt:
+            return InFlightRequest(self.inflight, kind)
+        return LimitedRequest(self, self._levels[level_of(user)], user.name, kind)
 
     def long_running(self, user: User) -> LongRunningRequest:
         """A request that counts as a watch until its end, and takes no seat; raises 429."""
@@ -126,91 +127,40 @@ class FlowControl:
 
 
 class InFlightRequest:
-    """The seats and bytes that one request holds. `end` releases them; it may be called again."""
+    """A request while it is answered. One that is exempt, as this one, is counted and waits for nothing.
 
-    _seats = 0
-    _sending = 0
-    _bytes = 0
+    `end` releases what it holds; it may be called again.
+    """
+
     _is_counted = False
 
-    def __init__(
-        self, flow: FlowControl, level: PriorityLevel | None, user: str, kind: str
-    ) -> None:
-        self._flow = flow
-        self._level = level
-        self._user = user
+    def __init__(self, inflight: dict[str, int], kind: str) -> None:
+        self._inflight = inflight
         self._kind = kind
 
     async def take_body(self, size: int) -> None:
         """Wait until there is memory for a body of this size; raises 429."""
-        level = self._level
-        if level is None:
-            return
-        taken = level.bodies.take(self._user, size)
-        if taken is not None:
-            self._bytes = taken
-            return
-        try:
-            self._bytes = await level.bodies.acquire(self._user, size)
-        except RejectedError as error:
-            held = level.bodies.held_by(self._user)
-            state = f"{held} bytes of request bodies are being read"
-            raise self._rejection(level, error.reason, state) from None
 
     def shrink_body(self, size: int) -> None:
         """The body is here and smaller than it might have been."""
-        if self._level is not None and size < self._bytes:
-            self._level.bodies.release(self._user, self._bytes - size)
-            self._bytes = size
 
     def begins(self, width: int = 1) -> bool:
         """Take seats without waiting, if they are free; whether it did."""
-        level = self._level
-        if level is not None:
-            taken = level.seats[self._kind].take(self._user, width)
-            if taken is None:
-                return False
-            self._seats = taken
-        self._flow.inflight[self._kind] += 1
+        self._inflight[self._kind] += 1
         self._is_counted = True
         return True
 
     async def begin(self, width: int = 1) -> None:
         """Take seats, as soon as they are free; raises 429."""
-        if self.begins(width):
-            return
-        level = self._level
-        assert level is not None
-        seats = level.seats[self._kind]
-        try:
-            self._seats = await seats.acquire(self._user, width)
-        except RejectedError as error:
-            held = seats.held_by(self._user)
-            state = f"{held} of {seats.limit} {self._kind} seats are in use"
-            raise self._rejection(level, error.reason, state) from None
-        self._flow.inflight[self._kind] += 1
-        self._is_counted = True
+        self.begins(width)
 
     async def begin_sending(self) -> None:
         """The large answer to a read is there: free its seats for others while it is sent; raises 429."""
-        level = self._level
-        if level is None or self._kind is not READ_ONLY:
-            return  # what a write has done cannot be taken back
-        width, self._seats = self._seats, 0
-        level.seats[self._kind].release(self._user, width)
-        try:
-            self._sending = await level.sending.acquire(self._user, width)
-        except RejectedError as error:
-            state = f"{level.sending.held_by(self._user)} large answers are being sent"
-            raise self._rejection(level, error.reason, state) from None
 
     def pause(self) -> None:
         """Free the seats while the request waits for others; the memory of its body stays counted."""
-        if self._level is not None and self._seats:
-            self._level.seats[self._kind].release(self._user, self._seats)
-            self._seats = 0
         if self._is_counted:
-            self._flow.inflight[self._kind] -= 1
+            self._inflight[self._kind] -= 1
             self._is_counted = False
 
     async def resume(self) -> None:
@@ -218,23 +168,93 @@ class InFlightRequest:
         await self.begin()
 
     def end(self) -> None:
-        level = self._level
-        if level is not None:
-            if self._seats:
-                level.seats[self._kind].release(self._user, self._seats)
-                self._seats = 0
-            if self._sending:
-                level.sending.release(self._user, self._sending)
-                self._sending = 0
-            if self._bytes:
-                level.bodies.release(self._user, self._bytes)
-                self._bytes = 0
         if self._is_counted:
-            self._flow.inflight[self._kind] -= 1
+            self._inflight[self._kind] -= 1
             self._is_counted = False
 
-    def _rejection(self, level: PriorityLevel, reason: str, state: str) -> ApiError:
-        return self._flow.rejection(level, self._user, self._kind, reason, state)
+
+class LimitedRequest(InFlightRequest):
+    """A request that takes the seats and bytes of its priority level."""
+
+    _seats = 0
+    _sending = 0
+    _bytes = 0
+
+    def __init__(self, flow: FlowControl, level: PriorityLevel, user: str, kind: str) -> None:
+        super().__init__(flow.inflight, kind)
+        self._flow = flow
+        self._level = level
+        self._user = user
+
+    async def take_body(self, size: int) -> None:
+        bodies = self._level.bodies
+        taken = bodies.take(self._user, size)
+        if taken is not None:
+            self._bytes = taken
+            return
+        try:
+            self._bytes = await bodies.acquire(self._user, size)
+        except RejectedError as error:
+            state = f"{bodies.held_by(self._user)} bytes of request bodies are being read"
+            raise self._rejection(error.reason, state) from None
+
+    def shrink_body(self, size: int) -> None:
+        if size < self._bytes:
+            self._level.bodies.release(self._user, self._bytes - size)
+            self._bytes = size
+
+    def begins(self, width: int = 1) -> bool:
+        taken = self._level.seats[self._kind].take(self._user, width)
+        if taken is None:
+            return False
+        self._seats = taken
+        return super().begins()
+
+    async def begin(self, width: int = 1) -> None:
+        if self.begins(width):
+            return
+        seats = self._level.seats[self._kind]
+        try:
+            self._seats = await seats.acquire(self._user, width)
+        except RejectedError as error:
+            held = seats.held_by(self._user)
+            state = f"{held} of {seats.limit} {self._kind} seats are in use"
+            raise self._rejection(error.reason, state) from None
+        super().begins()
+
+    async def begin_sending(self) -> None:
+        if self._kind is not READ_ONLY:
+            return  # what a write has done cannot be taken back
+        level = self._level
+        width, self._seats = self._seats, 0
+        level.seats[self._kind].release(self._user, width)
+        try:
+            self._sending = await level.sending.acquire(self._user, width)
+        except RejectedError as error:
+            state = f"{level.sending.held_by(self._user)} large answers are being sent"
+            raise self._rejection(error.reason, state) from None
+
+    def pause(self) -> None:
+        self._leave_seats()
+        super().pause()
+
+    def end(self) -> None:
+        self._leave_seats()
+        if self._sending:
+            self._level.sending.release(self._user, self._sending)
+            self._sending = 0
+        if self._bytes:
+            self._level.bodies.release(self._user, self._bytes)
+            self._bytes = 0
+        super().end()
+
+    def _leave_seats(self) -> None:
+        if self._seats:
+            self._level.seats[self._kind].release(self._user, self._seats)
+            self._seats = 0
+
+    def _rejection(self, reason: str, state: str) -> ApiError:
+        return self._flow.rejection(self._level, self._user, self._kind, reason, state)
 
 
 class LongRunningRequest:

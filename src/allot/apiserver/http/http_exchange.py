@@ -120,7 +120,8 @@ class HttpExchange:
             self.certificate = extensions.get(TLS)
             # Taken out: it refers to the scope, and cycles of references are collected late, or never.
             self._connection = extensions.pop(CONNECTION, None)
-            headers = extensions.get(HEADERS)
+            # Taken out as well: they may be long, and a connection keeps the scope of its last request.
+            headers = extensions.pop(HEADERS, None)
             self._headers = RequestHeaders(scope["headers"]) if headers is None else headers
             by_name = self._headers.by_name
             if b"content-length" in by_name:

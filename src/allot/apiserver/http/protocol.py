@@ -207,6 +207,10 @@ class ServerProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
 
+    def on_message_complete(self) -> None:
+        self.headers = []  # they and the trailers are read, and the connection may stay
+        super().on_message_complete()
+
     # --- what goes out ---
 
     def on_response_complete(self) -> None:

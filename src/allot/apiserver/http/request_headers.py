@@ -12,8 +12,9 @@ from allot.apiserver.auth.impersonation import IMPERSONATE
 
 _IMPERSONATE: Final = IMPERSONATE.encode()
 _PREFIX: Final = len(_IMPERSONATE)
-MAX_REMEMBERED: Final = 4096
-"""Bytes of headers that are remembered for the next request of a connection."""
+MAX_REMEMBERED: Final = 24
+MAX_REMEMBERED_BYTES: Final = 2048
+"""Headers that are remembered for the next request of a connection, and their bytes: connections may be many."""
 
 
 class RequestHeaders:
@@ -58,12 +59,14 @@ class LastHeaders:
         if received == self._received:
             return self._read
         headers = RequestHeaders([(name.lower(), value) for name, value in received])
-        if sum([len(name) + len(value) for name, value in received]) <= MAX_REMEMBERED:
-            self._received, self._read = (
-                [*received],
-                headers,
-            )  # trailers are added to what was received
+        if len(received) <= MAX_REMEMBERED and _size(received) <= MAX_REMEMBERED_BYTES:
+            self._received = [*received]  # the parser adds trailers to the list that it gave
+            self._read = headers
         return headers
+
+
+def _size(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    return sum([len(name) + len(value) for name, value in headers])
 
 
 @lru_cache(maxsize=256)

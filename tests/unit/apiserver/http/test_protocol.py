@@ -168,6 +168,15 @@ def test_a_whole_body_is_taken_at_once(request_bytes: bytes, body: bytes | None)
     assert found == [body]
 
 
+def test_an_idle_connection_keeps_no_headers_beside_the_scope() -> None:
+    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+        assert protocol.headers == []
+        return write()(connection, protocol)
+
+    is_sent, _ = asked(b"GET / HTTP/1.1\r\nx-long: %b\r\n\r\n" % (b"x" * 100_000), answer)
+    assert is_sent
+
+
 def test_a_client_that_is_gone_has_no_whole_body() -> None:
     found: list[bytes | None] = []
 

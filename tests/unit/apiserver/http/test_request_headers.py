@@ -6,7 +6,12 @@ import random
 
 import pytest
 
-from allot.apiserver.http.request_headers import MAX_REMEMBERED, LastHeaders, RequestHeaders
+from allot.apiserver.http.request_headers import (
+    MAX_REMEMBERED,
+    MAX_REMEMBERED_BYTES,
+    LastHeaders,
+    RequestHeaders,
+)
 
 NAMES = (b"Accept", b"accept", b"Impersonate-User", b"Expect", b"X-A")
 VALUES = (b"", b"a", b"100-Continue", b"\xff")
@@ -72,11 +77,17 @@ def test_trailers_are_no_headers_of_the_next_request() -> None:
     assert last.read([*received]).impersonates
 
 
-def test_long_headers_are_not_remembered() -> None:
+@pytest.mark.parametrize(
+    "received",
+    [
+        pytest.param([(b"a", b"x" * MAX_REMEMBERED_BYTES)], id="long"),
+        pytest.param([(b"a%d" % n, b"") for n in range(MAX_REMEMBERED + 1)], id="many"),
+    ],
+)
+def test_long_headers_are_not_remembered(received: Pairs) -> None:
     last = LastHeaders()
-    long = [(b"a", b"x" * MAX_REMEMBERED)]
-    first = last.read(long)
+    first = last.read(received)
 
-    assert first.by_name == {b"a": b"x" * MAX_REMEMBERED}
-    assert last.read([*long]) is not first
-    assert facts(last.read([*long])) == facts(first)
+    assert first.by_name == dict(received)
+    assert last.read([*received]) is not first
+    assert facts(last.read([*received])) == facts(first)

@@ -330,13 +330,18 @@ class Watcher:
 
     def _fit_together(self, changes: Sequence[ObjectChange]) -> bool:
         """Whether the events of the changes make one piece, with little work."""
-        if len(changes) == 1:
-            return self._sends_stored or self._work_on_change(changes[0]) <= LARGE
         if self._sends_stored:
-            sizes = [len(change.shown(change.type).entry.value) for change in changes]
-        else:
-            sizes = [len(state.entry.value) for change in changes for state in _states(change)]
-        return self._shows_stored and sum(sizes) <= CHUNK_BYTES
+            if len(changes) == 1:
+                return True
+            return (
+                sum([len(change.shown(change.type).entry.value) for change in changes])
+                <= CHUNK_BYTES
+            )
+        if self._shows_stored:
+            states = [state for change in changes for state in (change.old, change.new) if state]
+            if sum([len(state.entry.value) for state in states]) <= LARGE:
+                return True
+        return len(changes) == 1 and self._work_on_change(changes[0]) <= LARGE
 
     def _work_on_change(self, change: ObjectChange) -> int:
         """How much work the event of a change is, in bytes of JSON."""
@@ -374,11 +379,6 @@ class Watcher:
                 await pacer.pause()
         if parts:
             yield b"".join(parts)
-
-
-def _states(change: ObjectChange) -> Iterable[StoredObject]:
-    """What selectors look into."""
-    return [state for state in (change.old, change.new) if state is not None]
 
 
 def seen_as(matches: Callable[[StoredObject | None], bool], change: ObjectChange) -> str | None:

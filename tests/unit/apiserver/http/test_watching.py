@@ -339,7 +339,8 @@ def test_the_window_is_bounded_in_bytes_too() -> None:
         pytest.param([200_000], "a=b", False, id="one-large-to-look-into"),
         pytest.param([100, 100], "", True, id="two"),
         pytest.param([100, 100], "a=b", True, id="two-to-look-into"),
-        pytest.param([40_000, 40_000], "a=b", False, id="two-large-to-look-into"),
+        pytest.param([20_000], "a=b", True, id="one-small-enough-to-look-into"),
+        pytest.param([20_000, 20_000], "a=b", False, id="two-large-to-look-into"),
         pytest.param([40_000, 40_000], "", False, id="two-large"),
     ],
 )

@@ -21,7 +21,7 @@ from allot.apiserver.auth.authentication import Authentication, Credentials, Use
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import impersonated
 from allot.apiserver.dynamic_admission.served_request import REQUEST
-from allot.apiserver.http.durability import Durability
+from allot.apiserver.http.durability import Durability, failed_write
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl
@@ -232,8 +232,9 @@ class App:
                 audited.impersonated = user
         # The audit log may show what the client does not read.
         is_read = WITHOUT_OBJECT not in headers or not exchange.is_in_process or audited is not None
-        path, query, early = exchange.path, exchange.query, exchange.sees_pending_writes
-        return ApiRequest(exchange.method, path, query, headers, user, b"", early, is_read)
+        return ApiRequest(
+            exchange.method, exchange.path, exchange.query, headers, user, b"", is_read
+        )
 
     def _impersonated(self, user: User, scope: Scope) -> User:
         """The user that the caller impersonates, if they may."""
@@ -259,16 +260,17 @@ async def _when_durable(
     response: Response, durability: Durability, target: Target, exchange: Exchange
 ) -> Response:
     """The response when all writes that it may show are durable, or an error if one of them failed."""
-    shown = response.revision
+    is_read = exchange.method in ("GET", "HEAD")
+    # What was deleted is shown as it was before.
+    shown = response.revision if exchange.method != "DELETE" else 0
     if not shown:
-        is_read = exchange.method in ("GET", "HEAD")
         shown = durability.last_read(target.resource) if is_read else durability.last_shown
     if durability.is_durable(shown):
         return response
     try:
         await durability.until_durable(shown)
     except StorageError as error:
-        return _shown(api_error_for(error), exchange)
+        return _shown(api_error_for(error if is_read else failed_write()), exchange)
     return response
 
 

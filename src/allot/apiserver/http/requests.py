@@ -39,8 +39,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     user: User
     body: bytes = b""
-    sees_pending_writes: bool = False
-    """Whether the client may see writes before they are durable."""
     wants_object: bool = True
     """Whether the client reads the object that a write stores."""
 

@@ -293,8 +293,9 @@ class WriteHandlers:
         caller = Caller(user.name, user.extra, may, user.groups, user.uid)
         size = work_size(request, target, verb)
         part = target.subresource.name if target.subresource else ""
-        query, early = request.query, request.sees_pending_writes
-        return RequestInfo(caller, target.version, verb, options.dry_run, size, part, query, early)
+        return RequestInfo(
+            caller, target.version, verb, options.dry_run, size, part, request.query, False
+        )
 
     async def read_object(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str

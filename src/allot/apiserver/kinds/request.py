@@ -47,8 +47,8 @@ class RequestInfo(msgspec.Struct, frozen=True):
     subresource: str = ""
     query: Mapping[str, str] = {}
     """The parameters of the URL."""
-    sees_pending_writes: bool = False
-    """Whether the client may see writes before they are durable."""
+    awaits_durability: bool = True
+    """Whether a write returns when it is durable. Those of requests do not wait: their answers do."""
 
 
 def _endless() -> Deadline:

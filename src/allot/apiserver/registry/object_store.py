@@ -454,5 +454,5 @@ class ObjectStore:
             return None
 
     def _writer(self, info: RequestInfo) -> Callable[..., Awaitable[int]]:
-        """Writes operations: the revision, when it is durable, unless the client may see it before."""
-        return self._store.submit if info.sees_pending_writes else self._store.write
+        """Writes operations: the revision, when it is durable, unless the answer to the request waits for that."""
+        return self._store.write if info.awaits_durability else self._store.submit

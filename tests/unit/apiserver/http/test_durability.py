@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from allot.apiserver.http.link_server import LinkServer
+from allot.apiserver.watch_cache.codecs import RawCodec
 from allot.client.component_users import (
     CONTROLLER_MANAGER,
     NODES,
@@ -29,6 +30,14 @@ from tests.unit.storage.held_commits import HeldCommits
 PODS = "/api/v1/namespaces/default/pods"
 NODE_LIST = "/api/v1/nodes"
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": "i"}]}}
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+REQUESTS = [{"name": "r", "exactly": {"deviceClassName": "c"}}]
+OBJECTS: dict[str, dict[str, Any]] = {
+    PODS: POD,
+    CLAIMS: {"metadata": {"name": "p"}, "spec": {"devices": {"requests": REQUESTS}}},
+    CONFIG_MAPS: {"metadata": {"name": "p"}},
+}
 BINDING = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
 
 
@@ -122,6 +131,45 @@ def test_answers_to_clients_wait_until_writes_are_durable(play: Play) -> None:
         assert [pod["metadata"]["name"] for pod in (await listing).json["items"]] == ["p"]
         assert (await again).code == 409
         assert (await as_node)[0] == 200
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("path", [PODS, CLAIMS, CONFIG_MAPS])
+@pytest.mark.parametrize("names", ["/p", ""], ids=["one", "collection"])
+def test_answers_to_deletes_wait_until_nothing_is_left(play: Play, path: str, names: str) -> None:
+    """Some of them show the object as it was before."""
+
+    async def scenario(stage: Stage) -> None:
+        body = OBJECTS[path]
+        assert (await stage.ask("POST", path, body)).code == 201
+        stage.commits.hold()
+        deleting = stage.ask("DELETE", path + names, {"gracePeriodSeconds": 0})
+        while (await stage.linked(CONTROLLER_MANAGER, "GET", path))[1]["items"]:
+            await asyncio.sleep(0)
+        assert await is_waiting(deleting)
+        stage.commits.fail()
+        answer = await deleting
+        assert answer.code == 503
+        assert "a write failed meanwhile; try again" in answer.json["message"]
+        stage.commits.release()
+
+    play(scenario)
+
+
+def test_a_watch_selects_objects_that_clients_write_without_decoding_them(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.server.post(PODS, POD | {"metadata": {"name": "first"}})  # reads other kinds
+        async with stage.server.watch(PODS, fieldSelector="spec.nodeName=") as events:
+            await events.next()
+            monkeypatch.setattr(RawCodec, "decode_stored", None)
+            assert (await stage.ask("POST", PODS, POD)).code == 201
+            event = await events.next()
+            assert event is not None
+            assert event["object"]["metadata"]["name"] == "p"
+            monkeypatch.undo()
 
     play(scenario)
 

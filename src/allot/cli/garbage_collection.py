@@ -9,7 +9,8 @@ hardly ever part of a cycle (connections drop what they hold), so objects that s
 Work on a few large objects makes hundreds of thousands of small ones, which survive one collection and are freed without
 another when it ends. As long as there are that many survivors, they are not looked at, and if they stay, never.
 Counting a million of them takes a twentieth of a second, so while such work goes on they are estimated by the collections that
-the interpreter starts itself.
+the interpreter starts itself. Under load there are many all the time: as long as the youngest of one interval in five say
+so, they are counted only before they are given up.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class PeriodicCollector:
         self._automatic = 0
         self._collections = 0
         self._postponed = 0
+        self._estimated = 0
+        """How many survivors there may be: those last counted, and later as many in each interval as in one of them."""
 
     def start(self) -> None:
         gc.set_threshold(*THRESHOLDS)
@@ -111,8 +114,13 @@ class PeriodicCollector:
         made = automatic * THRESHOLDS[0]
         if is_growing and made > MAX_COUNTED:
             return made
-        return self._count(0) + self._count(1)
+        young = self._count(0)
+        self._estimated += young * YOUNG_COLLECTIONS
+        is_settled = MAX_OBJECTS < self._estimated <= MAX_SURVIVORS
+        if not is_settled or self._postponed == MAX_POSTPONED:
+            self._estimated = young + self._count(1)
+        return self._estimated
 
     def _forget_survivors(self) -> None:
-        self._postponed = self._automatic = 0
+        self._postponed = self._automatic = self._estimated = 0
         self._own_collections = self._young_collections()

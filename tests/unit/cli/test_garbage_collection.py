@@ -1,7 +1,7 @@
 import asyncio
 import gc
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -155,6 +155,38 @@ def test_survivors_are_not_counted_while_very_many_are_made() -> None:
         assert gc.get_freeze_count() > frozen
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize(
+    ("young", "old", "looks"),
+    [
+        pytest.param(MAX_OBJECTS // 10, 0, [], id="few-are-counted-each-time"),
+        pytest.param(MAX_OBJECTS // 4, MAX_OBJECTS, range(MAX_POSTPONED), id="until-given-up"),
+        pytest.param(MAX_SURVIVORS // 20, MAX_SURVIVORS // 4, [0, 1, 2, 3, 5, 6, 8, 9], id="again"),
+        pytest.param(MAX_SURVIVORS // 4, MAX_SURVIVORS, [], id="counted-at-once"),
+    ],
+)
+def test_survivors_are_not_counted_while_samples_say_that_they_are_many(
+    young: int, old: int, looks: Iterable[int]
+) -> None:
+    """`looks` are those without a count of all survivors."""
+    loop: Any = FakeLoop()
+    counted: list[list[int]] = []
+
+    def count(generation: int) -> int:
+        if generation == 0:
+            counted.append([])
+        counted[-1].append(generation)
+        return (young, old)[generation]
+
+    PeriodicCollector(loop, lambda _: None, count, lambda: 0).start()
+    frozen = gc.get_freeze_count()
+    try:
+        while len(counted) <= MAX_POSTPONED and gc.get_freeze_count() == frozen:
+            loop.tick()
+    finally:
+        gc.unfreeze()
+    assert [look for look, counts in enumerate(counted) if counts == [0]] == [*looks]
 
 
 def test_components_collect_periodically() -> None:

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_WINDOW_REVISIONS: Final = 10_000
 DEFAULT_WINDOW_BYTES: Final = 64 << 20
+SHRINK_BY: Final = 64
+"""The part of the window that is dropped at a time: topics are not searched for every change."""
 MAX_PLACES: Final = 4096
 """Places, such as the objects of a kind in a namespace, whose topics are remembered."""
 
@@ -52,8 +54,6 @@ class Topic:
         self.batches: list[Batch] = []
         self.first = 0
         """The number of the first of `batches`. Numbers keep counting when old batches are dropped."""
-        self.dropped = 0
-        """How many of the first `batches` are empty, because they left the window."""
         self.watchers = 0
         self.waiting: set[asyncio.Future[None]] = set()
         """Of the watchers that wait for the next change."""
@@ -69,8 +69,7 @@ class Topic:
 
     def number_after(self, revision: int) -> int:
         """The number of the first batch that is newer than `revision`."""
-        index = bisect_right(self.batches, revision, lo=self.dropped, key=_revision_of)
-        return self.first + index
+        return self.first + bisect_right(self.batches, revision, key=_revision_of)
 
     def extend_back(self, older: list[Batch], since: int) -> None:
         """Prepend the batches after `since`. No batch can have been dropped yet."""
@@ -78,19 +77,11 @@ class Topic:
         self.first -= len(older)
         self.since = since
 
-    def drop(self, revision: int) -> None:
-        """Drop `revision`, the oldest of the window."""
-        if (
-            self.dropped == len(self.batches)
-            or _revision_of(self.batches[self.dropped]) != revision
-        ):
-            return  # the topic is younger
-        self.batches[self.dropped] = ()
-        self.dropped += 1
-        if self.dropped > 1000 and self.dropped * 2 > len(self.batches):
-            del self.batches[: self.dropped]
-            self.first += self.dropped
-            self.dropped = 0
+    def drop(self, floor: int) -> None:
+        """Drop what is not newer than `floor`."""
+        dropped = bisect_right(self.batches, floor, key=_revision_of)
+        del self.batches[:dropped]
+        self.first += dropped
 
     def wake(self) -> None:
         """There are changes."""
@@ -159,8 +150,7 @@ class Broadcast:
                     self._extend(topic, part)
             self._append(batch)
             self.revision = batch[0].revision
-        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
-            self._shrink()
+        self._shrink_if_full()
 
     def _extend(self, topic: Topic, batch: Batch) -> None:
         topic.batches.append(batch)
@@ -197,7 +187,7 @@ class Broadcast:
         self.floor = floor
         for batch in batches:
             self._append(batch)
-        self._shrink()
+        self._shrink_if_full()
 
     def since(self, revision: int) -> Iterator[Change]:
         """All changes that are newer than `revision`, newest first, as far as the window goes."""
@@ -326,14 +316,20 @@ class Broadcast:
         self._by_place[place] = found
         return found
 
+    def _shrink_if_full(self) -> None:
+        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            self._shrink()
+
     def _shrink(self) -> None:
         window = self._window
-        while len(window) > self.max_revisions or self._window_bytes > self._max_bytes:
+        revisions = self.max_revisions - self.max_revisions // SHRINK_BY
+        max_bytes = self._max_bytes - self._max_bytes // SHRINK_BY
+        while len(window) > revisions or self._window_bytes > max_bytes:
             batch = window.popleft()
             self._window_bytes -= self._costs.popleft()
             self.floor = batch[0].revision
-            for topic, _ in self._parts(batch):
-                topic.drop(self.floor)
+        for topic in self._topics.values():
+            topic.drop(self.floor)
 
 
 def _revision_of(batch: Batch) -> int:

@@ -116,7 +116,7 @@ class BroadcastWatch(Watch):
         """The index of the next batch in the topic."""
         if topic.error is not None:
             self._error = topic.error
-        elif self._next < topic.first + topic.dropped:
+        elif self._next < topic.first:
             self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
         if self._error is not None:
             self._leave()

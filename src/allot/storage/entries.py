@@ -16,6 +16,8 @@ Past: TypeAlias = Mapping[str, Entry | None]
 """The entries at a past revision of keys that have changed since; None if they did not exist."""
 
 UNCHANGED: Final[Past] = MappingProxyType({})
+MAX_INSERTED: Final = 64
+"""So many new keys are put in their places one by one."""
 
 
 class Entries:
@@ -23,29 +25,47 @@ class Entries:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._by_key = {entry.key: entry for entry in entries}
-        self._keys = sorted(self._by_key)
+        self._sorted_keys = sorted(self._by_key)
+        self._new_keys: dict[str, None] = {}
+        """Those that are not among the sorted ones yet: many are written between two reads of a range."""
         self.get: Callable[[str], Entry | None] = self._by_key.get
         """The entry of a key, if there is one."""
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._by_key)
 
     def apply(self, changes: Iterable[Change]) -> None:
+        by_key, new_keys = self._by_key, self._new_keys
         for change in changes:
-            key = change.key
-            if change.entry is None:
-                del self._by_key[key]
-                del self._keys[bisect_left(self._keys, key)]
+            key, entry = change.key, change.entry
+            if entry is not None:
+                if key not in by_key:
+                    new_keys[key] = None
+                by_key[key] = entry
             else:
-                if key not in self._by_key:
-                    insort(self._keys, key)
-                self._by_key[key] = change.entry
+                del by_key[key]
+                if key in new_keys:
+                    del new_keys[key]
+                else:
+                    del self._sorted_keys[bisect_left(self._sorted_keys, key)]
+
+    def _keys(self) -> list[str]:
+        """All keys in order."""
+        keys, new_keys = self._sorted_keys, self._new_keys
+        if len(new_keys) <= MAX_INSERTED:
+            for key in new_keys:
+                insort(keys, key)
+        else:
+            keys += sorted(new_keys)
+            keys.sort()  # a merge of two sorted parts
+        new_keys.clear()
+        return keys
 
     def page(
         self, prefix: str, after: str, limit: int, revision: int, past: Past = UNCHANGED
     ) -> Page:
         """Entries under `prefix` after the key `after`, as of `revision`: current, or overlaid by `past`."""
-        keys = self._keys
+        keys = self._keys()
         end = end_of_prefix(prefix)
         low = bisect_right(keys, after) if after >= prefix else bisect_left(keys, prefix)
         high = len(keys) if end is None else bisect_left(keys, end, low)

@@ -195,6 +195,11 @@ class Store(ABC):
         """The newest revision that watches can be read up to without waiting; -1 if it is not known."""
         return -1
 
+    @property
+    def known_revision(self) -> int:
+        """What `revision` returns, if that is known without waiting; -1 if it is not."""
+        return -1
+
     def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
         """Whether anything under the prefixes may have changed after a revision that was announced. Cheap to call."""
         return True

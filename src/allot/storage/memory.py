@@ -71,6 +71,10 @@ class MemoryStore(Store):
     def announced(self) -> int:
         return self._broadcast.revision
 
+    @property
+    def known_revision(self) -> int:
+        return self._broadcast.revision
+
     def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
         return self._broadcast.has_changed(prefixes, after)
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from allot.storage.broadcast import (
     DEFAULT_WINDOW_BYTES,
@@ -134,6 +134,10 @@ class SqliteStore(Store):
     def announced(self) -> int:
         return self._broadcast.revision
 
+    @property
+    def known_revision(self) -> int:
+        return self._broadcast.revision
+
     def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
         return self._broadcast.has_changed(prefixes, after)
 
@@ -170,11 +174,11 @@ class SqliteStore(Store):
         shown = self._broadcast.revision if revision is None else revision
         return self._entries.page(prefix, after, limit, shown, past)
 
-    async def write(self, *operations: Operation) -> int:
-        return await self._writes.write(operations, is_submitted=False)
+    def write(self, *operations: Operation) -> Coroutine[Any, Any, int]:
+        return self._writes.write(operations, is_submitted=False)
 
-    async def submit(self, *operations: Operation) -> int:
-        return await self._writes.write(operations, is_submitted=True)
+    def submit(self, *operations: Operation) -> Coroutine[Any, Any, int]:
+        return self._writes.write(operations, is_submitted=True)
 
     def watch(self, prefix: str, after: int) -> Watch:
         return BroadcastWatch(self._broadcast, prefix, after)

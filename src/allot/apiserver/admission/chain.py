@@ -78,6 +78,14 @@ class ValidatingPlugin(Handler, Protocol):
         """Accepts the write; raises `ApiError` to reject it."""
 
 
+class Quota(ValidatingPlugin, Protocol):
+    """The plugin that charges writes to quotas."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to charge, as far as that is known without waiting."""
+
+
 class OfWholeObjects:
     """A mutating plugin that leaves writes of subresources as they are: it is not asked about them."""
 
@@ -207,7 +215,7 @@ class Admission:
         plugins: Sequence[AdmissionPlugin] = (),
         creation_lock: CreationLock = lambda _: None,
         dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - nothing changes it
-        quota: ValidatingPlugin | None = None,
+        quota: Quota | None = None,
     ) -> None:
         """`creation_lock` is held during a create in a namespace, if there is one, from `charge` to the write.
 
@@ -224,7 +232,7 @@ class Admission:
         self._dynamic = dynamic
         self.activity = dynamic.activity
         """Whether there are policies and webhooks at all, which writes `prepare` for."""
-        self._quota = HandlerIndex[ValidatingPlugin]([quota] if quota is not None else [])
+        self._quota = HandlerIndex[Quota]([quota] if quota is not None else [])
         self.creation_lock = creation_lock
 
     async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
@@ -287,8 +295,6 @@ class Admission:
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations and warnings of all validating plugins; policies and webhooks come last."""
         plugins = self._validating[attributes.operation, attributes.resource]
-        if not plugins and self.activity.is_idle:
-            return ADMITTED
         operations: list[Operation] = []
         warnings: list[str] = []
         for plugin in plugins:
@@ -301,6 +307,16 @@ class Admission:
         if not operations and not warnings:
             return ADMITTED
         return Admitted(tuple(operations), tuple(warnings))
+
+    def validates(self, operation: str, resource: Resource) -> bool:
+        """Whether such writes have to be validated."""
+        return bool(self._validating[operation, resource]) or not self.activity.is_idle
+
+    def charges(self, operation: str, resource: Resource) -> bool:
+        """Whether such writes may have to be charged."""
+        for quota in self._quota[operation, resource]:
+            return not quota.is_idle
+        return False
 
     async def charge(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations that charge the write to quotas."""

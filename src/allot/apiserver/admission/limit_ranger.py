@@ -41,7 +41,8 @@ class LimitRanger:
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         if attributes.resource is not self._pods:
             return attributes.new
-        await self._cache.refresh()
+        if not self._cache.refresh_at_once():
+            await self._cache.refresh()
         ranges = self._ranges_in(attributes.key.namespace) if self._cache.count else []
         if not ranges:
             return attributes.new

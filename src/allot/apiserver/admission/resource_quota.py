@@ -79,6 +79,10 @@ class ResourceQuotaAdmission:
         may_grow = not resource.group and resource.plural in _GROWING
         return operation == "create" or (operation == "update" and may_grow)
 
+    @property
+    def is_idle(self) -> bool:
+        return self._cache.refresh_at_once() and not self._cache.count
+
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         await self._cache.refresh()
         quotas = self._of(attributes.key.namespace) if self._cache.count else []

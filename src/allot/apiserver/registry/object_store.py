@@ -13,7 +13,7 @@ from typing import Any, Final
 from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import Admission, AdmissionAttributes
+from allot.apiserver.admission.chain import ADMITTED, Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
 from allot.apiserver.kinds.resources import Resource
@@ -170,11 +170,13 @@ class ObjectStore:
             if self._hooks.are_for("create", resource):
                 begun = await self._hooks.begin(attributes)
                 attributes, operations = replace(attributes, new=begun.object), begun.operations
-            try:
-                admitted = await self._admission.validate(attributes)
-            except ApiError as error:
-                error.warnings[:0] = mutation_warnings
-                raise
+            admitted = ADMITTED
+            if self._admission.validates("create", resource):
+                try:
+                    admitted = await self._admission.validate(attributes)
+                except ApiError as error:
+                    error.warnings[:0] = mutation_warnings
+                    raise
             warnings = [*mutation_warnings, *warnings, *admitted.warnings]
             to_store = attributes.new
             if converts:
@@ -203,9 +205,14 @@ class ObjectStore:
     ) -> StoredObject | None:
         """Store `new`, charged to quotas: the stored object; None if something else changed that it depends on."""
         resource, key, info = attributes.resource, attributes.key, attributes.info
-        charged = await self._admission.charge(attributes)
+        charged = ADMITTED
+        if self._admission.charges("create", resource):
+            charged = await self._admission.charge(attributes)
         store_key = self._caches.key(resource, *key)
-        body = await encode_for_storage(codec, new, info.size, self._workers)
+        if info.size <= LARGE:
+            body = encode_for_storage(codec, new)
+        else:
+            body = await self._workers.run(info.size, lambda: encode_for_storage(codec, new))
         if info.dry_run:
             if await self._caches.get(resource, store_key) is not None:
                 raise api_errors.already_exists(resource, key.name)
@@ -262,7 +269,8 @@ class ObjectStore:
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
             return await self._retry_on_conflict(resource, key, store_key, attempt)
-        await self._turns.take(store_key)
+        if not self._turns.take_free(store_key):
+            await self._turns.take(store_key)
         try:
             return await self._retry_on_conflict(resource, key, store_key, attempt)
         finally:
@@ -276,9 +284,12 @@ class ObjectStore:
         attempt: Callable[[StoredObject], Awaitable[Written | None]],
     ) -> Written:
         """Run `attempt` on the stored object, again after every write conflict."""
+        cache = self._caches.of(resource)
         try:
             for _ in range(MAX_TRIES):
-                stored = await self._caches.get(resource, store_key)
+                if not cache.refresh_at_once():
+                    await cache.refresh()
+                stored = cache.get(store_key)
                 if stored is None:
                     raise api_errors.MissingObjectError(resource, key.name)
                 written = await attempt(stored)
@@ -298,7 +309,7 @@ class ObjectStore:
         stored: StoredObject,
     ) -> Written | None:
         """The outcome; None after a write conflict."""
-        codec = storage_codec(resource)
+        codec, admission = storage_codec(resource), self._admission
         # Only DRA kinds ask what their namespace grants.
         asks_namespace = key.namespace and resource.info.is_typed
         home = await self._caches.namespace(key.namespace) if asks_namespace else None
@@ -313,7 +324,7 @@ class ObjectStore:
             size = info.size + stored_work
             old = new
             seen = info if stored_work <= LARGE else replace(info, size=size)
-            if size <= LARGE and not self._admission.mutates("update", resource, info):
+            if size <= LARGE and not admission.mutates("update", resource, info):
                 proposed = update.propose(old, request)
                 new, noted = completed(update, proposed, old, request, resource)
             else:
@@ -328,16 +339,23 @@ class ObjectStore:
                 if begun.object is not new:
                     new = with_known_times(begun.object, old, codec)
             gone = deletion.is_finished(new)
-            attributes = AdmissionAttributes("update", resource, key, new, old, seen, gone)
-            admitted = await self._admission.validate(attributes)
-            charged = await self._admission.charge(attributes)
-            operations += (*admitted.operations, *charged.operations)
-            warnings += (*noted, *admitted.warnings)
+            warnings += noted
+            validates = admission.validates("update", resource)
+            if validates or admission.charges("update", resource):
+                attributes = AdmissionAttributes("update", resource, key, new, old, seen, gone)
+                admitted = await admission.validate(attributes)
+                operations += admitted.operations
+                warnings += admitted.warnings
+                if admission.charges("update", resource):
+                    operations += (await admission.charge(attributes)).operations
             if gone:
                 break
         if converts:
             new = await self._converter.to_store(resource, new)
-        body = await encode_for_storage(codec, new, size, self._workers)
+        if size <= LARGE:
+            body = encode_for_storage(codec, new)
+        else:
+            body = await self._workers.run(size, lambda: encode_for_storage(codec, new))
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:

@@ -9,16 +9,13 @@ from allot.apiserver.admission.chain import Mutated
 from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.managed_fields.field_manager import same_but_for_times
 from allot.apiserver.object_limits import check_object_size
-from allot.apiserver.pacing import LARGE, SLOW, Workers
+from allot.apiserver.pacing import LARGE, SLOW
 from allot.apiserver.watch_cache.codec import Codec
 
 
-async def encode_for_storage(codec: Codec, obj: Any, size: int, workers: Workers) -> bytes:
-    """The object in its storage version; in a thread if `size`, the work on it, is large."""
-    if size <= LARGE:
-        body = codec.encode(obj, codec.storage_version)
-    else:
-        body = await workers.run(size, lambda: codec.encode(obj, codec.storage_version))
+def encode_for_storage(codec: Codec, obj: Any) -> bytes:
+    """The object in its storage version; raises `ApiError` if it is too large."""
+    body = codec.encode(obj, codec.storage_version)
     if len(body) > LARGE:
         check_object_size(len(body))
     return body

@@ -13,10 +13,16 @@ class Turns:
         self._waiting: dict[str, deque[asyncio.Future[None]] | None] = {}
         """Who waits, by key, while the turn is taken; None if none has waited yet."""
 
+    def take_free(self, key: str) -> bool:
+        """Take the turn if nobody has it: whether the caller has to `leave` afterwards."""
+        if key in self._waiting:
+            return False
+        self._waiting[key] = None
+        return True
+
     async def take(self, key: str) -> None:
         """Wait until it is the caller's turn, who has to `leave` afterwards."""
-        if key not in self._waiting:
-            self._waiting[key] = None
+        if self.take_free(key):
             return
         waiting = self._waiting[key]
         if waiting is None:

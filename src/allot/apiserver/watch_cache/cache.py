@@ -148,6 +148,21 @@ class ResourceCache:
 
     # --- following ---
 
+    def refresh_at_once(self) -> bool:
+        """Take in everything that was written before this call, if that takes no waiting; False if it is left to `refresh`."""
+        watch, revision = self._watch, self._store.known_revision
+        if watch is None or revision < 0:
+            return False
+        try:
+            pending = watch.pending()
+        except (CompactedError, SlowWatcherError):
+            return False
+        if pending:
+            self._apply_all(pending)
+        if self.revision < revision:
+            self.revision = revision
+        return True
+
     async def refresh(self) -> int:
         """Take in everything that was written before this call; the revision it then shows."""
         if self._watch is None:

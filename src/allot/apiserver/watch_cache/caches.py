@@ -103,7 +103,8 @@ class Caches:
     async def get(self, resource: Resource, key: str) -> StoredObject | None:
         """The object as of now."""
         cache = self.of(resource)
-        await cache.refresh()
+        if not cache.refresh_at_once():
+            await cache.refresh()
         return cache.get(key)
 
     def written(self, resource: Resource, entry: Entry, obj: Any) -> StoredObject:
@@ -122,7 +123,8 @@ class Caches:
 
     async def namespace(self, name: str) -> StoredObject | None:
         cache = self.of(self.namespaces)
-        await cache.refresh()
+        if not cache.refresh_at_once():
+            await cache.refresh()
         return cache.get(cache.prefix + name)
 
     async def close(self) -> None:

@@ -9,6 +9,7 @@ from allot.apiserver.admission.chain import (
     Admission,
     AdmissionAttributes,
     Admitted,
+    NoDynamicPlugin,
     OfWholeObjects,
 )
 from allot.apiserver.kinds.request import Caller, RequestInfo
@@ -101,6 +102,31 @@ def test_plugins_without_a_phase_are_skipped_in_it() -> None:
     admission = Admission([Mutating("a", "create", PODS)])
 
     assert asyncio.run(admission.validate(attributes("create", PODS))) == Admitted()
+    assert not admission.validates("create", PODS)
+
+
+def test_writes_that_nobody_validates_need_not_be_described() -> None:
+    admission = Admission([Validating("a", "create", PODS)], dynamic=NoDynamicPlugin())
+    assert admission.validates("create", PODS)
+    assert not admission.validates("update", PODS)
+    admission.activity.is_idle = False
+    assert admission.validates("update", PODS), "a policy may have been registered"
+
+
+class Charging(Validating):
+    is_idle = False
+
+
+def test_writes_are_charged_while_there_are_quotas() -> None:
+    quota = Charging("quota", "create", PODS)
+    admission = Admission(quota=quota)
+    assert admission.charges("create", PODS)
+    assert not admission.charges("update", PODS)
+    charged = asyncio.run(admission.charge(attributes("create", PODS, "x")))
+    assert [put.key for put in charged.operations] == ["quota of x"]
+    quota.is_idle = True
+    assert not admission.charges("create", PODS)
+    assert not Admission().charges("create", PODS)
 
 
 class Labels:

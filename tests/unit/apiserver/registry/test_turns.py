@@ -29,6 +29,24 @@ def test_one_at_a_time_and_in_order() -> None:
     assert asyncio.run(run()) == [f"{name} {what}" for name in "abc" for what in ("begins", "ends")]
 
 
+def test_a_free_turn_is_taken_without_waiting() -> None:
+    async def run() -> None:
+        turns = Turns()
+        assert turns.take_free("a")
+        assert not turns.take_free("a")
+        assert turns.take_free("b")
+        waiting = asyncio.create_task(turns.take("a"))
+        await settle()
+        assert not waiting.done()
+        turns.leave("a")
+        assert not turns.take_free("a"), "it is for the one who waits"
+        await waiting
+        turns.leave("a")
+        assert turns.take_free("a")
+
+    asyncio.run(run())
+
+
 def test_other_keys_do_not_wait() -> None:
     async def run() -> None:
         turns = Turns()

@@ -150,7 +150,8 @@ class Broadcast:
                     self._extend(topic, part)
             self._append(batch)
             self.revision = batch[0].revision
-        self._shrink_if_full()
+        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            self._shrink()
 
     def _extend(self, topic: Topic, batch: Batch) -> None:
         topic.batches.append(batch)
@@ -187,7 +188,8 @@ class Broadcast:
         self.floor = floor
         for batch in batches:
             self._append(batch)
-        self._shrink_if_full()
+        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            self._shrink()
 
     def since(self, revision: int) -> Iterator[Change]:
         """All changes that are newer than `revision`, newest first, as far as the window goes."""
@@ -316,11 +318,8 @@ class Broadcast:
         self._by_place[place] = found
         return found
 
-    def _shrink_if_full(self) -> None:
-        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
-            self._shrink()
-
     def _shrink(self) -> None:
+        """Drop the oldest part of a window that is full."""
         window = self._window
         revisions = self.max_revisions - self.max_revisions // SHRINK_BY
         max_bytes = self._max_bytes - self._max_bytes // SHRINK_BY

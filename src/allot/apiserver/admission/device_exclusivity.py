@@ -138,7 +138,7 @@ _is_unreserved: Final = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 def touched_devices(before: Holdings, after: Holdings) -> list[DeviceId]:
     """The devices whose records a write must change, in order."""
     if not before:
-        return sorted(after)
+        return sorted(after) if len(after) > 1 else list(after)
     return sorted(
         device for device in before.keys() | after.keys() if before.get(device) != after.get(device)
     )

@@ -112,7 +112,7 @@ class Caches:
 
         It is not decoded again: `obj` is what was encoded.
         """
-        cache = self.of(stored_resource(resource))
+        cache = self.of(resource)
         cache.catch_up()
         stored, codec = cache.get(entry.key), cache.codec
         if stored is None or stored.revision != entry.revision:

@@ -72,9 +72,10 @@ class Codec(ABC):
     keeps_written = False
     """Whether `as_stored` costs less than `decode_stored`."""
 
-    def as_stored(self, obj: Any) -> Any:
-        """What `decode_stored` makes of the object after it was encoded."""
-        return self.decode_stored(self.encode(obj, self.storage_version))
+    def as_stored(self, obj: Any, metadata: ObjectMeta) -> Any:
+        """What `decode_stored` makes of the object after it was encoded, with this metadata."""
+        stored = self.decode_stored(self.encode(obj, self.storage_version))
+        return self.with_metadata(stored, metadata)
 
     @abstractmethod
     def encode(self, obj: Any, version: str) -> bytes:

@@ -96,10 +96,10 @@ class TypedCodec(PartialCodec):
     def decode_stored(self, body: bytes) -> Any:
         return decode(body, self._hub, self.storage_version)
 
-    def as_stored(self, obj: Any) -> Any:
-        if self.storage_version == HUB:
-            return obj
-        return scheme.to_version(obj, self.resource.gvk(self.storage_version))
+    def as_stored(self, obj: Any, metadata: ObjectMeta) -> Any:
+        if self.storage_version != HUB:
+            obj = scheme.to_version(obj, self.resource.gvk(self.storage_version))
+        return replace(obj, metadata=metadata)
 
     def encode(self, obj: Any, version: str) -> bytes:
         if obj.metadata.resource_version:
@@ -250,14 +250,15 @@ class RawCodec(PartialCodec):
     def decode_stored(self, body: bytes) -> RawObject:
         return self.view({**decode_in_pieces(body), **self._type_meta})
 
-    def as_stored(self, obj: RawObject) -> RawObject:
+    def as_stored(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         is_whole = "data" in obj.__dict__
         data = {"metadata": {}, **(obj.data if is_whole else obj.rest)}
-        for name in self._type_meta:
+        for name, value in self._type_meta.items():  # which are last
             del data[name]
-        stored = self.view({**data, **self._type_meta})
-        stored.__dict__["metadata"] = obj.metadata
-        if not is_whole:
+            data[name] = value
+        stored = self.view(data)
+        stored.__dict__["metadata"] = metadata
+        if not is_whole or metadata is not obj.metadata:
             del stored.data
         return stored
 

@@ -38,10 +38,13 @@ class StoredObject:
         if found is None:
             written = self._written  # another thread may evict it
             is_kept = written is not None
-            obj = self.codec.as_stored(written) if is_kept else self._decoded()
+            obj = written if is_kept else self._decoded()
             metadata = replace(obj.metadata, resource_version=str(self.entry.revision))
-            found = self._object = self.codec.with_metadata(obj, metadata)
-            self._written = None
+            if is_kept:
+                found = self.codec.as_stored(obj, metadata)
+            else:
+                found = self.codec.with_metadata(obj, metadata)
+            self._object, self._written = found, None
             if not is_kept:
                 REPRESENTATIONS.keep(self, _DECODED, DECODED_FACTOR * len(self.entry.value))
         return found
@@ -118,7 +121,8 @@ class StoredObject:
         if codec is self.codec and version == codec.storage_version:
             return self.entry.value
         written = self._written  # another thread may evict it
-        obj = self.object if written is None else self.codec.as_stored(written)
+        kept = None if written is None else self.codec.as_stored(written, written.metadata)
+        obj = self.object if kept is None else kept
         return codec.encode(obj, version)
 
     def converted(self, version: str) -> bytes | None:

@@ -67,9 +67,13 @@ def test_objects_are_stored_with_their_metadata_first(
     body = codec.encode(change(a_pod()), "v1")
 
     assert body == msgspec.json.encode({"metadata": metadata, "spec": {"a": 1}})
-    kept = codec.as_stored(change(a_pod()))
+    written = change(a_pod())
+    kept = codec.as_stored(written, written.metadata)
     read = codec.decode_stored(body)
     assert list(kept.data) == list(read.data)
     assert codec.encode(kept, "v1") == body
     version = replace(kept.metadata, resource_version="8")
-    assert kept.with_metadata(version).data == read.with_metadata(version).data
+    newer = codec.as_stored(written, version)
+    assert newer.data == kept.with_metadata(version).data == read.with_metadata(version).data
+    assert list(newer.data) == list(read.data)
+    assert newer.metadata == version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import field
 
@@ -153,6 +153,10 @@ class PodParts(OpenObject, frozen=True):
 # --- views ---
 
 
+FINISHED: Final = ("Succeeded", "Failed")
+"""The phases of pods that do not run again."""
+
+
 class PodClaimEntry(NamedTuple):
     """An entry of `spec.resourceClaims`: an existing claim, or one to be created from a template."""
 
@@ -186,7 +190,7 @@ class Pod(RawObject):
 
     @lazy
     def is_finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.get("status", "phase") in FINISHED
 
     @lazy
     def volumes(self) -> Sequence[dict[str, Any]]:
@@ -229,9 +233,18 @@ class Pod(RawObject):
     @lazy
     def used_claims(self) -> Sequence[str]:
         """The names of all claims that the pod refers to, whether they exist or not."""
-        entries, statuses = self.claim_entries, self.claim_statuses
-        names = [entry.claim_name or statuses.get(entry.name) or "" for entry in entries]
-        return list(dict.fromkeys(filter(None, (*names, self.extended_claim))))
+        statuses = self.claim_statuses
+        names: dict[str | None, None] = {}
+        for entry in self.claim_entries:
+            names[entry.claim_name or statuses.get(entry.name)] = None
+        names[self.extended_claim] = None
+        return list(filter(None, names))
+
+    @lazy
+    def used_claim_keys(self) -> Sequence[str]:
+        """The keys of these claims, as text."""
+        namespace = self.key.namespace
+        return [f"{namespace}/{name}" for name in self.used_claims]
 
 
 class PodConditions(OpenObject, frozen=True):

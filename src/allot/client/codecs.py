@@ -80,6 +80,10 @@ class Codec(Protocol[T]):
         """One line of a watch. Raises `ApiStatusError` for an ERROR event. The object may be unreadable."""
         ...
 
+    def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
+        """The same for readers who do not look at managedFields, which may be missing."""
+        ...
+
     def key(self, obj: T) -> ObjectKey: ...
 
     def resource_version(self, obj: T) -> str: ...
@@ -212,6 +216,27 @@ def decode_unusual_event(
     return WatchEvent(event.type, obj, obj.metadata.resource_version)
 
 
+_MANAGED_FIELDS: Final = b',"managedFields":['
+
+
+def line_without_managed_fields(line: bytes) -> bytes:
+    """An event without the managedFields of its object, of a kind whose spec follows its metadata.
+
+    They are left in if they do not come last in the metadata, or if there may be a list or bracket in them. Then the
+    first bracket that closes ends them: one with a key after it is not part of a string.
+    """
+    start = line.find(_MANAGED_FIELDS)
+    end = line.find(b"]", start)
+    if (
+        start < 0
+        or not line.startswith(b']},"spec":', end)
+        or line.find(b"[", start + len(_MANAGED_FIELDS), end) >= 0
+        or line.find(b'"spec":', 0, start) >= 0
+    ):
+        return line
+    return line[:start] + line[end + 1 :]
+
+
 class RawCodec(Generic[RawT]):
     """Objects as views of JSON values. Items of lists get their kind, which lists leave out."""
 
@@ -256,6 +281,9 @@ class RawCodec(Generic[RawT]):
             return WatchEvent(event.type, obj, version)
         except (*BROKEN, KeyError, TypeError) as error:
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
+
+    def decode_bare_event(self, line: bytes) -> WatchEvent[RawT]:
+        return self.decode_event(line)
 
     def key(self, obj: RawT) -> ObjectKey:
         return obj.key
@@ -339,6 +367,9 @@ class TypedCodec(Generic[T]):
             return decode_unusual_event(line, self.decode, self._gvk.kind)
         hub: Any = self._version.to_hub(event.object)
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
+
+    def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
+        return self.decode_event(line_without_managed_fields(line))
 
     def key(self, obj: T) -> ObjectKey:
         key: ObjectKey = obj.key  # type: ignore[attr-defined]

@@ -90,6 +90,23 @@ def metadata_of(obj: Any) -> MetadataObject:
     )
 
 
+def is_same_ownership(old: Any, new: Any) -> bool:
+    """Whether two versions of a complete object have the same owners, and neither is being deleted."""
+    if isinstance(new, RawObject):
+        before, after = old.data["metadata"], new.data["metadata"]
+        return (
+            before.get("ownerReferences") == after.get("ownerReferences")
+            and before.get("deletionTimestamp") is None
+            and after.get("deletionTimestamp") is None
+        )
+    was, now = old.metadata, new.metadata
+    return (
+        was.owner_references == now.owner_references
+        and was.deletion_timestamp is None
+        and now.deletion_timestamp is None
+    )
+
+
 _object: Final = msgspec.json.Decoder(MetadataObject)
 _page: Final = msgspec.json.Decoder(TypedPage[MetadataObject])
 _event: Final = msgspec.json.Decoder(TypedEvent[MetadataObject])
@@ -125,6 +142,9 @@ class MetadataCodec:
         if event.type in WITHOUT_OBJECT:
             return decode_unusual_event(line, self.decode, _KIND)
         return WatchEvent(event.type, event.object, event.object.metadata.resource_version)
+
+    def decode_bare_event(self, line: bytes) -> WatchEvent[MetadataObject]:
+        return self.decode_event(line)
 
     def key(self, obj: MetadataObject) -> ObjectKey:
         return obj.key

@@ -148,10 +148,12 @@ class ReadClient(RestClient):
         resource_version: str = "",
         initial_events: bool = False,
         timeout_seconds: int = 300,
+        managed_fields: bool = True,
     ) -> AsyncIterator[AsyncIterator[Events[T]]]:
         """Batches of events, until the server ends the watch. Not retried: that is the task of informers.
 
-        With `initial_events` existing objects are sent first, up to a bookmark.
+        With `initial_events` existing objects are sent first, up to a bookmark. Without `managed_fields` these may be
+        missing from objects.
         """
         query = scope.query() | {
             "watch": "true",
@@ -180,7 +182,7 @@ class ReadClient(RestClient):
             if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
                 yield decoded_frames(stream.chunks, resource.protobuf)
             else:
-                yield decoded_events(stream.chunks, resource.codec)
+                yield decoded_events(stream.chunks, resource.codec, managed_fields=managed_fields)
 
     def _accept(self, resource: Resource[Any]) -> Mapping[str, str] | None:
         """Headers that ask for protobuf where that is preferred."""

@@ -279,6 +279,7 @@ class Reflector(Generic[T]):
             resource_version=self.resource_version,
             initial_events=initial_events,
             timeout_seconds=int(least + (most - least) * self._chance()),
+            managed_fields=False,
         )
 
     async def _watch(self) -> bool:

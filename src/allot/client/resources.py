@@ -21,6 +21,7 @@ from allot.api.raw import RawObject
 from allot.api.resource import GROUP as DRA
 from allot.api.slices import ResourceSlice
 from allot.client.codecs import Codec, RawCodec, TypedCodec
+from allot.client.pod_codec import PodCodec
 from allot.client.projection import WHOLE, Form
 from allot.client.protobuf import ProtobufCodec
 
@@ -117,6 +118,12 @@ def _raw(cls: type[RawT], group: str, plural: str) -> Resource[RawT]:
     return made
 
 
+def _pods() -> Resource[Pod]:
+    made = _raw(Pod, "", "pods")
+    made = _named["", "pods"] = replace(made, codec=PodCodec(made.gvk))
+    return made
+
+
 def _typed(cls: type[T], plural: str, *, protobuf: bool = False) -> Resource[T]:
     """A typed kind of the table, whose objects are of the class `cls`."""
     kind = kind_named(DRA, plural)
@@ -129,7 +136,7 @@ def _typed(cls: type[T], plural: str, *, protobuf: bool = False) -> Resource[T]:
     return made
 
 
-PODS: Final = _raw(Pod, "", "pods")
+PODS: Final = _pods()
 NODES: Final = _raw(Node, "", "nodes")
 NAMESPACES: Final = _raw(Namespace, "", "namespaces")
 RESOURCE_QUOTAS: Final = _raw(ResourceQuota, "", "resourcequotas")

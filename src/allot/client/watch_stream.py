@@ -66,12 +66,16 @@ class _Frames:
             raise UnreadableAnswerError(str(error)) from None
 
 
-def decoded_events(chunks: AsyncIterator[bytes], codec: Codec[T]) -> AsyncIterator[Events[T]]:
+def decoded_events(
+    chunks: AsyncIterator[bytes], codec: Codec[T], *, managed_fields: bool = True
+) -> AsyncIterator[Events[T]]:
     """Events in batches, as they arrived. An ERROR event is raised after the events before it.
 
-    A batch may be a whole list: it is decoded in steps, yielding to other tasks.
+    A batch may be a whole list: it is decoded in steps, yielding to other tasks. Without `managed_fields` these may be
+    missing from objects.
     """
-    return _decoded(chunks, Lines().feed, codec.decode_event, len)
+    decode = codec.decode_event if managed_fields else codec.decode_bare_event
+    return _decoded(chunks, Lines().feed, decode, len)
 
 
 def decoded_frames(

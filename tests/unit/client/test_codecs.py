@@ -4,12 +4,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.kinds import KINDS
 from allot.api.raw import RawObject
-from allot.client.codecs import Codec, UnreadableEvent
+from allot.client.codecs import Codec, UnreadableEvent, line_without_managed_fields
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.metadata import metadata_resource
 from allot.client.resources import (
@@ -194,3 +196,98 @@ def test_lines_are_put_together_whatever_the_pieces(size: int) -> None:
 
     assert found == [b"one", b"two", b"three"]
     assert lines.feed(b"\n") == [b"rest"]
+
+
+MANAGED = [
+    {
+        "manager": "m",
+        "fieldsV1": {"f:spec": {'k:{"name":"a"}': {".": {}}, "f:x,": {}, 'v:"}"': {}}},
+    }
+]
+
+
+def _with_metadata(metadata: dict[str, Any], **rest: Any) -> bytes:
+    return line("ADDED", {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, **rest})
+
+
+@BOTH
+def test_managed_fields_are_left_out_before_they_are_read(
+    resource: Resource[Any], document: dict[str, Any]
+) -> None:
+    metadata = {**document["metadata"], "managedFields": MANAGED}
+    shown = {"status": {}, **document, "metadata": metadata}
+    event = line("ADDED", {"kind": "K", "apiVersion": "v1"} | shown)
+
+    bare = resource.codec.decode_bare_event(event)
+
+    assert b"managedFields" not in line_without_managed_fields(event)
+    assert b"managedFields" in event
+    bare_document = {**shown, "metadata": document["metadata"]}
+    assert bare == resource.codec.decode_event(
+        line("ADDED", {"kind": "K", "apiVersion": "v1"} | bare_document)
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(_with_metadata({"name": "p"}, spec={}), id="none"),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": MANAGED, "uid": "u"}, spec={}),
+            id="not-last",
+        ),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": MANAGED, "finalizers": ["a"]}, spec={}),
+            id="a-list-is-last",
+        ),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": [{"f": ["x"]}]}, spec={}), id="list-in-it"
+        ),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": [{"f": "[]},"}]}, spec={}), id="brackets"
+        ),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": [{"f": ']},"spec":'}]}, spec={}),
+            id="text-like-the-end",
+        ),
+        pytest.param(
+            _with_metadata({"name": "p", "managedFields": MANAGED}, status={}), id="no-spec"
+        ),
+        pytest.param(
+            _with_metadata(
+                {"name": "p"},
+                spec={"template": {"metadata": {"a": "", "managedFields": MANAGED}, "spec": {}}},
+            ),
+            id="those-of-a-template",
+        ),
+        pytest.param(
+            _with_metadata({"a": [{"b": 1, "managedFields": MANAGED, "c": 2}]}, spec={}),
+            id="in-a-list",
+        ),
+    ],
+)
+def test_managed_fields_that_are_unusual_are_left_in(event: bytes) -> None:
+    assert line_without_managed_fields(event) == event
+
+
+@given(
+    metadata=st.dictionaries(
+        st.sampled_from(["name", "labels", "managedFields", "finalizers"]),
+        st.recursive(
+            st.sampled_from(["a", "]", "[", '"', '"spec":', "]},"]),
+            lambda inner: (
+                st.lists(inner, max_size=2)
+                | st.dictionaries(st.sampled_from(["f:a", "]", "managedFields"]), inner, max_size=2)
+            ),
+            max_leaves=5,
+        ),
+    )
+)
+def test_nothing_else_is_left_out(metadata: dict[str, Any]) -> None:
+    event = _with_metadata(metadata, spec={"a": 1}, status={})
+    left = msgspec.json.decode(line_without_managed_fields(event))
+
+    whole = msgspec.json.decode(event)
+    if left != whole:
+        del whole["object"]["metadata"]["managedFields"]
+    assert left == whole

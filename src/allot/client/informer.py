@@ -51,6 +51,10 @@ Follower = Callable[[ObjectKey, T | None, T | None], None]
 """An informer that gets its objects from another one: the key, the old object (None: added), the new one (None: deleted)."""
 
 
+IgnoredUpdate = Callable[[Any, Any], bool]
+"""Whether an update of an object, complete before and after it, means nothing to anyone who uses an informer of a part of it."""
+
+
 class Feed(Protocol):
     """What brings objects into the store of an informer: its own reflector, or an informer that is shared."""
 
@@ -259,7 +263,8 @@ class Informer(Generic[T]):
             self._retrying = asyncio.create_task(self._retry_skipped())
 
     def drop(self, key: ObjectKey, last: T | None = None) -> None:
-        self._skipped.pop(key, None)
+        if self._skipped:
+            self._skipped.pop(key, None)
         old = self.store.drop(key)
         if old is not None:
             self._notify(key, old if last is None else last, None)
@@ -283,27 +288,37 @@ class Informer(Generic[T]):
             self._emptiness_changed()
         for follower in self._followers:
             follower(key, old, new)
-        handlers: Iterable[Callable[..., None]]
-        objects: tuple[Any, ...]
-        if old is not None and new is not None:
-            handlers, objects = self._on_update, (old, new)
-        elif new is not None:
-            handlers, objects = self._on_add, (new,)
+        # One loop for each kind of change: handlers are many, and most calls of them are short.
+        if old is None:
+            assert new is not None
+            for on_add in self._on_add:
+                try:
+                    on_add(new)
+                except Exception:  # noqa: BLE001 - logged
+                    self._report_failed_handler(key)
+        elif new is None:
+            for on_delete in self._on_delete:
+                try:
+                    on_delete(old)
+                except Exception:  # noqa: BLE001 - logged
+                    self._report_failed_handler(key)
         else:
-            handlers, objects = self._on_delete, (old,)
-        for handler in handlers:
-            try:
-                handler(*objects)
-            except Exception:
-                log.exception("%s %s: an event handler failed", self.resource, key)
+            for on_update in self._on_update:
+                try:
+                    on_update(old, new)
+                except Exception:  # noqa: BLE001 - logged
+                    self._report_failed_handler(key)
+
+    def _report_failed_handler(self, key: ObjectKey) -> None:
+        log.exception("%s %s: an event handler failed", self.resource, key)
 
     def _replay(self, on_add: Callable[[T], None]) -> None:
         for key in tuple(self.store.keys()):
             if (obj := self.store.get(key)) is not None:
                 try:
                     on_add(obj)
-                except Exception:
-                    log.exception("%s %s: an event handler failed", self.resource, key)
+                except Exception:  # noqa: BLE001 - logged
+                    self._report_failed_handler(key)
 
 
 list_ = list
@@ -323,8 +338,13 @@ C = TypeVar("C", bound=Companion)
 class Sources(Protocol):
     """The shared informers of a process (`shared_informers`)."""
 
-    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> InformerSource[T] | None:
-        """Where an informer gets its objects; None if from the API server."""
+    def source(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        ignored: IgnoredUpdate | None = None,
+    ) -> InformerSource[T] | None:
+        """Where an informer gets its objects; None if from the API server. Updates that are ignored are left out."""
 
 
 class InformerFactory:
@@ -352,9 +372,19 @@ class InformerFactory:
             return made
         return found  # type: ignore[return-value]
 
-    def new_informer(self, resource: Resource[T], scope: Scope = EVERYTHING) -> Informer[T]:
-        """An informer that the caller starts and stops."""
-        source = self._sources.source(resource, scope) if self._sources is not None else None
+    def new_informer(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        ignored: IgnoredUpdate | None = None,
+    ) -> Informer[T]:
+        """An informer that the caller starts and stops.
+
+        If it gets its objects from another one, updates that are ignored may be missing from it.
+        """
+        source = None
+        if self._sources is not None:
+            source = self._sources.source(resource, scope, ignored)
         return Informer(self.client, resource, scope, streaming=self._streaming, source=source)
 
     def companion(self, make: Callable[[InformerFactory], C]) -> C:

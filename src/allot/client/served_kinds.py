@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from allot.api.identities import GroupVersion
 from allot.client.discovery import Discovery, ServedKind, discover
 from allot.client.errors import ClientError
-from allot.client.informer import Informer, InformerFactory
-from allot.client.metadata import MetadataObject
+from allot.client.informer import IgnoredUpdate, Informer, InformerFactory
+from allot.client.metadata import MetadataObject, is_same_ownership
 from allot.task_cancellation import cancel_and_wait
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,12 @@ class _Listening(NamedTuple):
     listener: Listener
     only_deletions: bool
     needs: Informer[Any] | None
+    every_update_of: Collection[tuple[str, str]] | None
+
+    def needs_every_update(self, name: tuple[str, str]) -> bool:
+        if self.only_deletions:
+            return False
+        return self.every_update_of is None or name in self.every_update_of
 
 
 class ServedKinds:
@@ -92,12 +98,14 @@ class ServedKinds:
         *,
         only_deletions: bool = False,
         needs: Informer[Any] | None = None,
+        every_update_of: Collection[tuple[str, str]] | None = None,
     ) -> None:
         """Register a listener. It is called immediately for existing objects.
 
-        One that needs an informer is called only while that has objects.
+        One that needs an informer is called only while that has objects. `every_update_of` has the group and plural of
+        kinds; for others, updates may be missing that leave owners as they are, of objects that are not being deleted.
         """
-        listening = _Listening(listener, only_deletions, needs)
+        listening = _Listening(listener, only_deletions, needs, every_update_of)
         self._listening.append(listening)
         for kind, informer in self._followed.values():
             _add_handlers(informer, kind, listening)
@@ -198,7 +206,7 @@ class ServedKinds:
 
     def _follow(self, name: tuple[str, str], kind: ServedKind) -> None:
         log.debug("watching %s", kind)
-        informer = self._informers.new_informer(kind.resource)
+        informer = self._informers.new_informer(kind.resource, ignored=self._ignored(name))
         if name == DEFINITIONS:
             changed = self._definition_changed
             informer.add_handlers(changed, changed, changed)
@@ -206,6 +214,12 @@ class ServedKinds:
             _add_handlers(informer, kind, listening)
         self._followed[name] = (kind, informer)
         informer.start()
+
+    def _ignored(self, name: tuple[str, str]) -> IgnoredUpdate | None:
+        """The updates of a kind that no listener needs."""
+        if name == DEFINITIONS or any(each.needs_every_update(name) for each in self._listening):
+            return None
+        return is_same_ownership
 
     async def _forget(self, name: tuple[str, str]) -> None:
         kind, informer = self._followed.pop(name)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
-from allot.client.informer import Informer, SharedStore
+from allot.client.informer import IgnoredUpdate, Informer, SharedStore
 from allot.client.metadata import metadata_of
 from allot.client.options import EVERYTHING, Scope
 from allot.client.projection import METADATA, WHOLE
@@ -41,19 +41,26 @@ class SharedInformers:
         self._informers: dict[Resource[Any], Informer[Any]] = {}
         self._by_version: dict[tuple[str, str, str], Informer[Any]] = {}
 
-    def source(self, resource: Resource[T], scope: Scope = EVERYTHING) -> SharedSource[T] | None:
+    def source(
+        self,
+        resource: Resource[T],
+        scope: Scope = EVERYTHING,
+        ignored: IgnoredUpdate | None = None,
+    ) -> SharedSource[T] | None:
         """Where an informer of a component gets its objects; None: from the API server, by itself."""
         if resource.form is METADATA:
             # Only where complete objects are watched anyway.
             known = self._by_version.get(_version(resource)) if scope == EVERYTHING else None
-            return None if known is None else SharedSource(known, cast("View[T]", metadata_of))
+            if known is None:
+                return None
+            return SharedSource(known, cast("View[T]", metadata_of), ignored)
         if resource.form is not WHOLE:
             return None
         view: View[T] | None = _everything
         if scope != EVERYTHING:
             is_needed = (resource.group, resource.plural) in NEEDED_COMPLETELY
             view = view_of(scope) if is_needed else None
-        return None if view is None else SharedSource(self._informer(resource), view)
+        return None if view is None else SharedSource(self._informer(resource), view, ignored)
 
     def _informer(self, resource: Resource[T]) -> Informer[T]:
         found = self._informers.get(resource)
@@ -69,20 +76,30 @@ class SharedInformers:
 class SharedSource(Generic[T]):
     """A shared informer, and what another informer shows of its objects."""
 
-    def __init__(self, informer: Informer[Any], view: View[T]) -> None:
+    def __init__(
+        self, informer: Informer[Any], view: View[T], ignored: IgnoredUpdate | None = None
+    ) -> None:
         self._informer = informer
         self._view = view
+        self._ignored = ignored
 
     def feed(self, store: SharedStore[T]) -> SharedFeed[T]:
-        return SharedFeed(self._informer, self._view, store)
+        return SharedFeed(self._informer, self._view, store, self._ignored)
 
 
 class SharedFeed(Generic[T]):
     """Keeps a store in step with a shared informer, as a reflector does with the API server."""
 
-    def __init__(self, source: Informer[Any], view: View[T], store: SharedStore[T]) -> None:
+    def __init__(
+        self,
+        source: Informer[Any],
+        view: View[T],
+        store: SharedStore[T],
+        ignored: IgnoredUpdate | None = None,
+    ) -> None:
         self._source = source
         self._view = view
+        self._ignored = ignored
         self._store = store
         self._has_caught_up = False
         """Whether the store has all objects of the source, so that each event is news."""
@@ -129,6 +146,9 @@ class SharedFeed(Generic[T]):
         if new is None:
             self._store.drop(key, self._view(old))
             return
+        is_update = old is not None and self._has_caught_up
+        if is_update and self._ignored is not None and self._ignored(old, new):
+            return
         shown = new if self._view is _everything else self._view(new)
         if shown is None:
             self._store.drop(key)
@@ -143,22 +163,37 @@ def view_of(scope: Scope) -> View[Any] | None:
     if scope.label_selector:
         return None
     namespace = scope.namespace
-    wanted: dict[tuple[str, ...], list[tuple[str, bool]]] = {}
+    values_by_path: dict[tuple[str, ...], list[tuple[str, bool]]] = {}
     for text in filter(None, scope.field_selector.split(",")):
         path, value, equals = _requirement(text)
-        wanted.setdefault(path, []).append((value, equals))
+        values_by_path.setdefault(path, []).append((value, equals))
+    requirements = tuple(
+        _Requirement(
+            path,
+            tuple(value for value, equals in values if equals),
+            tuple(value for value, equals in values if not equals),
+        )
+        for path, values in values_by_path.items()
+    )
 
     def view(obj: RawObject) -> RawObject | None:
         if namespace and obj.key.namespace != namespace:
             return None
-        for path, values in wanted.items():
+        for path, wanted, refused in requirements:
             found = obj.get(*path, default="")
-            for value, equals in values:
-                if (found == value) is not equals:
-                    return None
+            if found in refused or (wanted and any(found != value for value in wanted)):
+                return None
         return obj
 
     return view
+
+
+class _Requirement(NamedTuple):
+    """What a field must and must not be."""
+
+    path: tuple[str, ...]
+    wanted: tuple[str, ...]
+    refused: tuple[str, ...]
 
 
 def _requirement(text: str) -> tuple[tuple[str, ...], str, bool]:

@@ -17,9 +17,10 @@ from allot.client.in_process import InProcessTransport
 from allot.client.informer import InformerFactory
 from allot.client.metadata import MetadataCodec, MetadataObject
 from allot.client.resources import CONFIG_MAPS
-from allot.client.served_kinds import ServedKinds
+from allot.client.served_kinds import DEFINITIONS, ServedKinds
 from allot.client.transport import JSON, Query, Response
 from allot.testing.servers import TOKEN, LocalServer
+from tests.unit.client.fakes import FakeClock, ScriptedTransport
 
 BATCH = "/apis/batch/v1/namespaces/default"
 CONFIG_MAP_PATH = "/api/v1/namespaces/default/configmaps"
@@ -119,6 +120,26 @@ def test_listeners_say_what_they_want() -> None:
                 await factory.stop()
 
     asyncio.run(story())
+
+
+def test_updates_that_a_listener_needs_are_not_left_out() -> None:
+    """Those of kinds that one listener needs are told to all, and those of definitions always."""
+    jobs, config_maps = ("batch", "jobs"), ("", "configmaps")
+
+    def ignored(*listenings: dict[str, Any]) -> list[bool]:
+        async def story() -> list[bool]:
+            kinds = ServedKinds(InformerFactory(Client(ScriptedTransport(), clock=FakeClock())))
+            for listening in listenings:
+                kinds.listen(Listened(), **listening)
+            return [kinds._ignored(name) is not None for name in (jobs, config_maps, DEFINITIONS)]
+
+        return asyncio.run(story())
+
+    assert ignored({}) == [False, False, False]
+    assert ignored({"every_update_of": ()}) == [True, True, False]
+    assert ignored({"every_update_of": ()}, {"only_deletions": True}) == [True, True, False]
+    assert ignored({"every_update_of": ()}, {"every_update_of": {jobs}}) == [False, True, False]
+    assert ignored({"every_update_of": ()}, {}) == [False, False, False]
 
 
 def test_kinds_come_and_go() -> None:

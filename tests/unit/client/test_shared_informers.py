@@ -14,7 +14,12 @@ from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.codecs import RawCodec
 from allot.client.informer import Informer, InformerFactory
-from allot.client.metadata import MetadataCodec, metadata_of, metadata_resource
+from allot.client.metadata import (
+    MetadataCodec,
+    is_same_ownership,
+    metadata_of,
+    metadata_resource,
+)
 from allot.client.options import Scope
 from allot.client.resources import CONFIG_MAPS, PODS, RESOURCE_CLAIMS
 from allot.client.shared_informers import SharedFeed, SharedInformers, view_of
@@ -152,6 +157,55 @@ def test_metadata_of_an_object_is_what_its_codec_reads() -> None:
 
         assert metadata_of(claim) == read
         assert metadata_of(RawObject.from_json(body)) == read
+
+
+def test_updates_that_mean_nothing_are_left_out() -> None:
+    """The next update is compared with the one before it, not with what was shown."""
+
+    def owned(version: int, *owners: str, **metadata: object) -> RawObject:
+        references = [{"uid": uid} for uid in owners]
+        return RawObject(
+            {
+                "metadata": {
+                    "name": "p", "namespace": "n", "uid": "u", "resourceVersion": str(version),
+                    "ownerReferences": references, **metadata,
+                }
+            }
+        )  # fmt: skip
+
+    async def story(process: Process) -> None:
+        factory = process.component()
+        whole = factory.informer(CONFIG_MAPS)
+        part = factory.new_informer(METADATA, ignored=is_same_ownership)
+        seen: list[str] = []
+        part.add_handlers(
+            lambda new: seen.append(f"+{new.metadata.resource_version}"),
+            lambda _, new: seen.append(f"~{new.metadata.resource_version}"),
+            lambda old: seen.append(f"-{old.metadata.resource_version}"),
+        )
+        factory.start()
+        part.start()
+        await part.wait_synced()
+        shared = process.shared._informer(CONFIG_MAPS)
+        for obj in (
+            owned(11),
+            owned(12, labels={"a": "b"}),
+            owned(13, finalizers=["f"]),
+            owned(14, "o"),
+            owned(15, "o", labels={"a": "c"}),
+            owned(16),
+            owned(17, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"]),
+            owned(18, deletionTimestamp="2026-01-01T00:00:00Z"),
+        ):
+            shared.put(obj)
+        shared.drop(owned(11).key, owned(19))
+
+        assert seen[1:] == ["+11", "~14", "~16", "~17", "~18", "-19"]
+        assert [obj.key.name for obj in part.list()] == [obj.key.name for obj in whole.list()]
+        await part.stop()
+        await factory.stop()
+
+    play(story)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
+from allot.api.raw import RawObject
 from allot.client.discovery import ServedKind
-from allot.client.metadata import Metadata, MetadataObject
+from allot.client.metadata import Metadata, MetadataObject, is_same_ownership
+from allot.client.resources import RESOURCE_CLAIMS
 from allot.controllers.garbage_collector.graph import (
     FOREGROUND,
     ORPHAN,
@@ -150,3 +153,20 @@ def test_versions_that_count_as_the_same_have_the_same_node(
         assert GraphNode.of(CONFIG_MAPS, old) == GraphNode.of(CONFIG_MAPS, new)
     elif not new.is_being_deleted:
         assert GraphNode.of(CONFIG_MAPS, old) != GraphNode.of(CONFIG_MAPS, new)
+
+
+@given(versions(), versions())
+def test_updates_that_the_graph_is_not_told_leave_it_as_it_is(
+    old: MetadataObject, new: MetadataObject
+) -> None:
+    bodies = [msgspec.json.encode(obj) for obj in (old, new)]
+    whole = [RawObject.from_json(body) for body in bodies]
+    typed = [RESOURCE_CLAIMS.codec.decode(body) for body in bodies]
+
+    is_same = is_same_ownership(*whole)
+
+    assert is_same == is_same_ownership(*typed)
+    if is_same:
+        assert is_same_in_graph(old, new)
+    elif not (old.is_being_deleted or new.is_being_deleted):
+        assert not is_same_in_graph(old, new)

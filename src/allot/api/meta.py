@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import field
 
@@ -23,6 +23,10 @@ class OwnerReference(ApiObject, frozen=True):
     uid: Uid = always(str)
     controller: bool | None = None
     block_owner_deletion: bool | None = None
+
+
+_new_tuple: Final = tuple.__new__
+"""Makes a named tuple without the function that its class has for that: keys are made for every event."""
 
 
 class ObjectMeta(ApiObject, frozen=True):
@@ -46,7 +50,7 @@ class ObjectMeta(ApiObject, frozen=True):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(self.namespace, self.name)
+        return _new_tuple(ObjectKey, (self.namespace, self.name))
 
 
 class KubernetesObject(ApiObject, frozen=True):
@@ -56,7 +60,8 @@ class KubernetesObject(ApiObject, frozen=True):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(self.metadata.namespace, self.metadata.name)
+        metadata = self.metadata
+        return _new_tuple(ObjectKey, (metadata.namespace, metadata.name))
 
 
 class Condition(ApiObject, frozen=True):

@@ -66,6 +66,9 @@ class RawObject:
         """The value at a path; `default` if it is missing or null."""
         value: Any = self.data if not path or path[0] == "metadata" else self.rest
         for part in path:
+            if value.__class__ is dict:  # mostly; an exception takes longer than all the rest
+                value = value.get(part)
+                continue
             try:
                 value = value[part]
             except (KeyError, IndexError, TypeError):

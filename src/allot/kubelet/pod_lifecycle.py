@@ -71,14 +71,14 @@ NOTHING: Final = PodDecision()
 
 def has_begun(pod: Pod) -> bool:
     """Whether the pod was started: its claims have been checked then."""
-    status = pod.get("status", default={})
     if pod.has_condition(CAN_START):
         return True
-    return any(
-        containers.has_run(container)
-        for field in ("containerStatuses", "initContainerStatuses")
-        for container in status.get(field) or ()
-    )
+    status = pod.get("status", default={})
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for container in status.get(field) or ():
+            if containers.has_run(container):
+                return True
+    return False
 
 
 def decide(

@@ -6,7 +6,7 @@ One informer has the pods of all nodes. The cost of an event does not depend on 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from allot.api.claims import ResourceClaim
@@ -34,7 +34,7 @@ from allot.kubelet.dra.nodes import BY_NODE, DraNodes
 from allot.kubelet.dra.pod_work import Progress
 from allot.kubelet.metrics import KubeletMetrics
 from allot.kubelet.node_status import address_of, is_offline
-from allot.kubelet.pod_claims import ClaimUse, claims_of, existing_claims, what_is_missing
+from allot.kubelet.pod_claims import existing_claims, what_is_missing
 from allot.kubelet.pod_lifecycle import (
     ContainerObstacle,
     PodAddresses,
@@ -131,7 +131,7 @@ class PodLoop:
 
     def _follow_claim(self, claim: ResourceClaim) -> None:
         metadata = claim.metadata
-        for pod in self._pods.by_index(_BY_CLAIM, str(metadata.key)):
+        for pod in self._pods.by_index(_BY_CLAIM, f"{metadata.namespace}/{metadata.name}"):
             self._queue.add(pod.key)
 
     def _node_of(self, pod: Pod) -> Node | None:
@@ -296,7 +296,5 @@ def _serves(node: Node) -> bool:
     return not is_offline(node) and bool(address_of(node))
 
 
-def _claims_waited_for(pod: Pod) -> list[str]:
-    if pod.is_finished or has_begun(pod):
-        return []
-    return [str(use.key) for use in claims_of(pod) if isinstance(use, ClaimUse)]
+def _claims_waited_for(pod: Pod) -> Sequence[str]:
+    return () if pod.is_finished or has_begun(pod) else pod.used_claim_keys

@@ -178,3 +178,25 @@ def test_parts_replace_what_was_there(is_changed: bool) -> None:
     assert pod.with_parts({"spec": {"a": 1}}, renamed) == pod.with_metadata(renamed).with_value(
         {"a": 1}, "spec"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param(("spec", "nodeName"), "n", id="found"),
+        pytest.param(("spec", "no"), "?", id="missing"),
+        pytest.param(("no", "no"), "?", id="parent-missing"),
+        pytest.param(("null",), "?", id="null"),
+        pytest.param(("null", "no"), "?", id="parent-is-null"),
+        pytest.param(("spec", "nodeName", "no"), "?", id="parent-is-a-text"),
+        pytest.param(("list", 1), 2, id="index"),
+        pytest.param(("list", 2), "?", id="index-too-large"),
+        pytest.param(("list", "no"), "?", id="name-in-a-list"),
+        pytest.param(("spec", 0), "?", id="index-in-an-object"),
+        pytest.param(("false",), False, id="false"),
+    ],
+)
+def test_values_at_a_path(path: tuple[str | int, ...], value: object) -> None:
+    obj = RawObject({"spec": {"nodeName": "n"}, "null": None, "list": [1, 2], "false": False})
+
+    assert obj.get(*path, default="?") == value

@@ -12,7 +12,7 @@ from allot.api.claims import (
 from allot.api.core import Pod
 from allot.api.identities import ObjectKey
 from allot.api.meta import OwnerReference
-from allot.kubelet.pod_claims import what_is_missing
+from allot.kubelet.pod_claims import ClaimUse, claims_of, what_is_missing
 from allot.testing.builders import a_claim, a_consumer, a_pod, an_allocation
 
 MINE = OwnerReference("v1", "Pod", "p", "u1", controller=True)
@@ -65,3 +65,10 @@ def test_what_is_missing(pod: Pod, claim: ResourceClaim | None, missing: str) ->
 
     assert missing in found
     assert bool(missing) == bool(found)
+
+
+@pytest.mark.parametrize("pod", [a_pod_with({}), NAMED, a_pod_with(TEMPLATE), MADE, EXTENDED])
+def test_the_claims_of_a_pod_are_those_it_waits_for(pod: Pod) -> None:
+    uses = [str(use.key) for use in claims_of(pod) if isinstance(use, ClaimUse)]
+
+    assert uses == pod.used_claim_keys

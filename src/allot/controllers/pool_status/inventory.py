@@ -122,4 +122,4 @@ class PoolInventory:
 
 def _holder(claim: ResourceClaim) -> str:
     metadata = claim.metadata
-    return f"{metadata.key}#{metadata.uid}"
+    return f"{metadata.namespace}/{metadata.name}#{metadata.uid}"

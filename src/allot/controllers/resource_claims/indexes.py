@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from allot.api.claims import ResourceClaim, ResourceClaimConsumerReference
@@ -14,13 +15,12 @@ CLAIMS_BY_POD: Final = "resource-claims/claims-by-pod"
 """By uid of the pod that owns the claim or that it is reserved for."""
 
 
-def claims_used_by_pod(pod: Pod) -> list[str]:
-    namespace = pod.data["metadata"].get("namespace", "")
-    return [f"{namespace}/{name}" for name in pod.used_claims]
+def claims_used_by_pod(pod: Pod) -> Sequence[str]:
+    return pod.used_claim_keys
 
 
 def templates_used_by_pod(pod: Pod) -> list[str]:
-    namespace = pod.data["metadata"].get("namespace", "")
+    namespace = pod.key.namespace
     entries = pod.claim_entries
     return [f"{namespace}/{entry.template_name}" for entry in entries if entry.template_name]
 

@@ -198,3 +198,4 @@ def test_all_claims_of_a_pod_are_found() -> None:
     )
 
     assert pod.used_claims == ["named", "made", "extended"]
+    assert pod.used_claim_keys == [f"{pod.key.namespace}/{name}" for name in pod.used_claims]

@@ -59,7 +59,7 @@ class GarbageCollector(QueueController[CollectorKey]):
         super().__init__(context)
         self.graph = OwnerGraph()
         self._kinds = context.informers.companion(ServedKinds)
-        self._kinds.listen(self._observe)
+        self._kinds.listen(self._observe, every_update_of=())
         self._owners = Owners(self.client, self._kinds, self.graph, context.recorder)
 
     async def run(self) -> None:

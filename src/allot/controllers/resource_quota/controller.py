@@ -82,7 +82,7 @@ class ResourceQuotaController(QueueController[ObjectKey]):
         self._released: dict[str, set[GroupResource]] = {}
         """By namespace: resources of which objects use less than before."""
         self._kinds = informers.companion(ServedKinds)
-        self._kinds.listen(self._object_changed, needs=self._quotas)
+        self._kinds.listen(self._object_changed, needs=self._quotas, every_update_of=_SHRINKING)
 
     async def run(self) -> None:
         await self._kinds.wait_discovered()  # otherwise unknown kinds would not be counted

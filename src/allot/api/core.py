@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from msgspec import field
@@ -157,6 +158,9 @@ FINISHED: Final = ("Succeeded", "Failed")
 """The phases of pods that do not run again."""
 
 
+_NO_STATUSES: Final[Mapping[str, str | None]] = MappingProxyType({})
+
+
 class PodClaimEntry(NamedTuple):
     """An entry of `spec.resourceClaims`: an existing claim, or one to be created from a template."""
 
@@ -218,11 +222,10 @@ class Pod(RawObject):
     @lazy
     def claim_statuses(self) -> Mapping[str, str | None]:
         """The claims in `status.resourceClaimStatuses` by entry; None for entries that need no claim."""
-        status = self.rest.get("status") or {}
-        return {
-            entry.get("name") or "": entry.get("resourceClaimName")
-            for entry in status.get("resourceClaimStatuses") or ()
-        }
+        entries = (self.rest.get("status") or {}).get("resourceClaimStatuses")
+        if not entries:
+            return _NO_STATUSES
+        return {entry.get("name") or "": entry.get("resourceClaimName") for entry in entries}
 
     @lazy
     def extended_claim(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping
 from typing import Generic, TypeVar
 
 from allot.api.identities import ObjectKey
@@ -21,7 +21,8 @@ class _Index(Generic[T]):
 
     def __init__(self, function: IndexFunction[T]) -> None:
         self.function = function
-        self.keys_by_value: dict[str, dict[ObjectKey, None]] = {}
+        self._keys_by_value: dict[str, ObjectKey | dict[ObjectKey, None]] = {}
+        """Most values have one object, which needs no dictionary."""
         self.values: dict[ObjectKey, tuple[str, ...]] = {}
 
     def put(self, key: ObjectKey, values: tuple[str, ...]) -> None:
@@ -29,19 +30,35 @@ class _Index(Generic[T]):
             self.remove(key)
         if values:
             self.values[key] = values
+            known = self._keys_by_value
             for value in values:
-                keys = self.keys_by_value.get(value)
+                keys = known.get(value)
                 if keys is None:
-                    keys = self.keys_by_value[value] = {}
-                keys[key] = None
+                    known[value] = key
+                elif isinstance(keys, dict):
+                    keys[key] = None
+                elif keys != key:  # a function may give a value twice
+                    known[value] = {keys: None, key: None}
 
     def remove(self, key: ObjectKey) -> None:
         for value in self.values.pop(key, ()):
-            keys = self.keys_by_value.get(value)
-            if keys is not None:  # a function may give a value twice
+            keys = self._keys_by_value.get(value)
+            if isinstance(keys, dict):
                 keys.pop(key, None)
                 if not keys:
-                    del self.keys_by_value[value]
+                    del self._keys_by_value[value]
+            elif keys == key:
+                del self._keys_by_value[value]
+
+    def keys_of(self, value: str) -> Collection[ObjectKey]:
+        """The objects with a value, in the order in which they got it."""
+        keys = self._keys_by_value.get(value)
+        if keys is None:
+            return ()
+        return keys if isinstance(keys, dict) else (keys,)
+
+    def all_values(self) -> KeysView[str]:
+        return self._keys_by_value.keys()
 
 
 class ObjectStore(Generic[T]):
@@ -64,17 +81,17 @@ class ObjectStore(Generic[T]):
 
     def by_index(self, name: str, value: str) -> list_[T]:
         """The objects for which an index function gave this value."""
-        keys = self._index(name).keys_by_value.get(value)
-        if keys is None:
+        keys = self._index(name).keys_of(value)
+        if not keys:
             return []
         objects = self._objects
         return [objects[key] for key in keys]
 
     def keys_by_index(self, name: str, value: str) -> list_[ObjectKey]:
-        return list(self._index(name).keys_by_value.get(value, ()))
+        return list(self._index(name).keys_of(value))
 
     def index_values(self, name: str) -> KeysView[str]:
-        return self._index(name).keys_by_value.keys()
+        return self._index(name).all_values()
 
     def __len__(self) -> int:
         return len(self._objects)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
@@ -73,3 +75,29 @@ def test_an_index_that_was_not_added_cannot_be_asked_for() -> None:
     store: ObjectStore[RawObject] = ObjectStore({})
     with pytest.raises(KeyError):
         store.by_index("label", "1")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.none() | st.lists(st.sampled_from("xyz"), max_size=3)),
+        max_size=20,
+    )
+)
+def test_an_index_has_what_its_function_gives(steps: list[tuple[str, list[str] | None]]) -> None:
+    """Against a model that looks at all objects. None drops an object."""
+    store: ObjectStore[list[str]] = ObjectStore({"values": lambda values: values})
+    model: dict[ObjectKey, list[str]] = {}
+    for name, values in steps:
+        if values is None:
+            store.drop(key(name))
+            model.pop(key(name), None)
+        else:
+            store.put(key(name), values)
+            model[key(name)] = values
+        for value in "xyz":
+            wanted = {found for found, each in model.items() if value in each}
+            keys = store.keys_by_index("values", value)
+            assert len(keys) == len(wanted)
+            assert set(keys) == wanted
+            assert store.by_index("values", value) == [model[each] for each in keys]
+        assert set(store.index_values("values")) == {one for each in model.values() for one in each}

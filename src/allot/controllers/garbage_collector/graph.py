@@ -109,6 +109,11 @@ class OwnerGraph:
         self._nodes[new.uid] = new
         if not new.owners and not new.is_being_deleted and (old is None or not old.owners):
             return NOTHING
+        if old is None and not new.is_being_deleted:  # most objects that have owners
+            for ref in new.owners:
+                self._dependents.setdefault(ref.uid, {})[new.uid] = None
+            doubtful = self._if_doubtful(new)
+            return GraphWork(frozenset(doubtful)) if doubtful else NOTHING
         before = {ref.uid for ref in old.owners} if old else set()
         after = {ref.uid for ref in new.owners}
         for owner in before - after:

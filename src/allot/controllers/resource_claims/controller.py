@@ -125,7 +125,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
         if self._reservations.may_need_cleanup(claim):
             self.queue.add(ClaimControllerKey(KeyKind.CLAIM, key))
         if claim.status.allocation is not None:
-            for pod in self._pods.by_index(PODS_BY_CLAIM, str(key)):
+            for pod in self._pods.by_index(PODS_BY_CLAIM, f"{key.namespace}/{key.name}"):
                 if pod.node_name and lacks_reservation(claim, uid_of(pod)):
                     self.queue.add(ClaimControllerKey(KeyKind.POD, pod.key))
 

@@ -181,11 +181,13 @@ def written_by(
 
 def lacks_reservation(claim: ResourceClaim, pod_uid: str) -> bool:
     """Whether a bound pod needs a reservation of its allocated claim."""
-    return (
-        claim.status.allocation is not None
-        and claim.metadata.deletion_timestamp is None
-        and all(consumer.uid != pod_uid for consumer in claim.status.reserved_for)
-    )
+    status = claim.status
+    if status.allocation is None or claim.metadata.deletion_timestamp is not None:
+        return False
+    for consumer in status.reserved_for:  # noqa: SIM110 - asked at every event of a pod or claim
+        if consumer.uid == pod_uid:
+            return False
+    return True
 
 
 def reserved_for(claim: ResourceClaim, pod: Pod) -> ResourceClaim:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
@@ -48,14 +49,23 @@ def claim_facts(claim: ResourceClaim) -> ClaimFacts:
             has_prioritized_list = True
         if request.exactly is not None and request.exactly.admin_access:
             has_admin_access = True
-    uses = Uses(has_admin_access, has_prioritized_list)
     annotations = claim.metadata.annotations
     source = ""
     if POD_CLAIM_NAME in annotations:
         source = FROM_TEMPLATE
     elif annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
         source = FROM_EXTENDED_RESOURCE
-    return ClaimFacts(claim.status.allocation is not None, uses, source)
+    return _facts_of(
+        claim.status.allocation is not None, has_admin_access, has_prioritized_list, source
+    )
+
+
+@cache
+def _facts_of(
+    allocated: bool, admin_access: bool, prioritized_list: bool, source: str
+) -> ClaimFacts:
+    """There are few, and each is counted by many claims."""
+    return ClaimFacts(allocated, Uses(admin_access, prioritized_list), source)
 
 
 class ClaimMetrics:
@@ -105,11 +115,16 @@ class ClaimMetrics:
 
     def claim_seen(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
         """A claim was added or updated; None: it was deleted."""
-        known = self._facts.pop(key, None)
+        if claim is None:
+            facts, known = None, self._facts.pop(key, None)
+        else:
+            facts, known = claim_facts(claim), self._facts.get(key)
+            self._facts[key] = facts
+        if facts is known:
+            return
         if known is not None:
             self._claims[known] -= 1
-        if claim is not None:
-            facts = self._facts[key] = claim_facts(claim)
+        if facts is not None:
             self._claims[facts] += 1
 
 

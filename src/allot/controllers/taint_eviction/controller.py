@@ -39,6 +39,8 @@ class TaintEvictionController(QueueController[PodRef]):
         self._metrics = EvictionMetrics("taint_eviction_controller", context.registry)
         self._seen_at: dict[str, dict[NodeTaint, datetime]] = {}
         """When taints without `timeAdded` were first observed, by node."""
+        self._tainted: set[str] = set()
+        """Nodes with taints that evict."""
         self._waiting: set[PodRef] = set()
         """Pods with a pending eviction; an event is recorded when it is cancelled."""
         self._deleted: set[PodRef] = set()
@@ -62,7 +64,12 @@ class TaintEvictionController(QueueController[PodRef]):
     def _follow_taints(self, node: Node) -> None:
         name = node.metadata.name
         known, today = self._seen_at.get(name, {}), self.clock.today()
-        undated = (taint for taint in evicting_taints(node) if taint.added_at is None)
+        taints = evicting_taints(node)
+        if taints:
+            self._tainted.add(name)
+        else:
+            self._tainted.discard(name)
+        undated = (taint for taint in taints if taint.added_at is None)
         self._seen_at[name] = {taint: known.get(taint, today) for taint in undated}
         if not self._seen_at[name]:
             del self._seen_at[name]
@@ -71,6 +78,7 @@ class TaintEvictionController(QueueController[PodRef]):
     def _node_deleted(self, node: Node) -> None:
         """Its pods are left to the pod garbage collector."""
         self._seen_at.pop(node.metadata.name, None)
+        self._tainted.discard(node.metadata.name)
         self._add_pods(node.metadata.name)
 
     def _add_pods(self, node: str) -> None:
@@ -83,8 +91,7 @@ class TaintEvictionController(QueueController[PodRef]):
 
     def _may_leave(self, pod: Pod) -> bool:
         """Whether the pod may have to leave its node, or was to leave one."""
-        node = self._nodes.get(ObjectKey("", pod.node_name)) if pod.node_name else None
-        if node is not None and evicting_taints(node):
+        if pod.node_name in self._tainted:
             return True
         if not self._waiting and not self._deleted:
             return False

@@ -48,6 +48,7 @@ def test_gauges_follow_one_claim_through_its_life() -> None:
 
     assert shown() == [0, 0]
     metrics.claim_seen(KEY, a_used_claim(allocated=False))
+    metrics.claim_seen(KEY, a_used_claim(allocated=False))
     assert shown() == [1, 0]
     metrics.claim_seen(KEY, a_used_claim())
     assert shown() == [1, 1]

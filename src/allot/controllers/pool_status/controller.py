@@ -208,6 +208,7 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         self, request: PartialRequest
     ) -> SharedAnswer | ResourcePoolStatusRequestStatus | None:
         """The answer, or the status of a failure; None to wait for incomplete pools."""
+        await self._inventory.load()
         now = self.clock.today()
         for kind in self._inventory.unserved_kinds():
             return failed(f"Failed to list {kind}: the server does not have them", now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
@@ -13,6 +14,7 @@ from allot.api.classes import DeviceTaintRule
 from allot.api.pool_status import ResourcePoolStatusRequestSpec
 from allot.api.slices import ResourceSlice
 from allot.client import resources
+from allot.client.cooperative import with_pauses
 from allot.client.informer import Informer, InformerFactory
 from allot.features import DEVICE_TAINT_RULES, FeatureGates
 
@@ -29,7 +31,7 @@ def _pool(slice_: ResourceSlice) -> tuple[str, ...]:
 
 
 class PoolInventory:
-    """The state of all pools. The ledger of allocated devices follows claim events."""
+    """The state of all pools. The ledger of allocated devices follows claim events, from the first request on."""
 
     def __init__(self, gates: FeatureGates) -> None:
         self.ledger = Ledger(gates)
@@ -38,6 +40,10 @@ class PoolInventory:
         """The number of changes to slices and claims by driver; "" counts changes that affect all drivers."""
         self._slice_count: Counter[str] = Counter()
         """By driver."""
+        self._follows_claims = False
+        """Whether claim events change the ledger."""
+        self._has_all_claims = False
+        self._loading = asyncio.Lock()
 
     def add_handlers(self, informers: InformerFactory, on_slice: Callable[[str], None]) -> None:
         """Register with the informers. `on_slice` is called with the driver of each changed slice."""
@@ -57,6 +63,18 @@ class PoolInventory:
             self._rules = informers.informer(resources.DEVICE_TAINT_RULES)
             self._rules.add_handlers(self._note_rule, lambda _, rule: self._note_rule(rule))
             self._rules.add_handlers(on_delete=self._note_rule)
+
+    async def load(self) -> None:
+        """Enter all claims into the ledger, if that was not done before. In most clusters there are never requests."""
+        async with self._loading:
+            if self._has_all_claims:
+                return
+            self._follows_claims = True
+            async for key in with_pauses(tuple(self._claims.store.keys())):
+                claim = self._claims.get(key)
+                if claim is not None:
+                    self._add_claim(claim)
+            self._has_all_claims = True
 
     # --- reads ---
 
@@ -90,18 +108,20 @@ class PoolInventory:
 
     def _add_claim(self, claim: ResourceClaim) -> None:
         allocation = claim.status.allocation
-        if allocation is not None:
+        if allocation is not None and self._follows_claims:
             self.ledger.add(_holder(claim), allocation)
             self._note_devices(claim)
 
     def _update_claim(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        if old.status.allocation == new.status.allocation:
+        if not self._follows_claims or old.status.allocation == new.status.allocation:
             return
         if old.status.allocation is not None:
             self._remove_claim(old)
         self._add_claim(new)
 
     def _remove_claim(self, claim: ResourceClaim) -> None:
+        if not self._follows_claims:
+            return
         self.ledger.remove(_holder(claim))
         self._note_devices(claim)
 

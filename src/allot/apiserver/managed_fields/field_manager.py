@@ -166,7 +166,7 @@ class FieldManager:
     ) -> list[dict[str, Any]]:
         """The entries of an object after an update, from the stored entries and those that were sent."""
         edited = self._edited_owners(known, sent)
-        if edited is None and self._are_of_this_version(known):
+        if edited is None and self._can_stay(known):
             return self._after_plain_update(
                 known, updated.compared(self._differences), manager, now
             )
@@ -181,13 +181,18 @@ class FieldManager:
             left = self._after_update(live, new, owners, manager, now)
         return managers.encode(managers.capped(left))
 
-    def _are_of_this_version(self, entries: Entries) -> bool:
-        """Whether there are entries, all of them in the version that is written, and of the schema as it is now."""
+    def _can_stay(self, entries: Entries) -> bool:
+        """Whether there are entries, each of another manager, all in the version that is written and of the schema as it is now.
+
+        A write to the scale endpoint may leave two entries of one manager.
+        """
         version = self._api_version
+        owners = set()
         for entry in entries:
             if entry["apiVersion"] != version:
                 return False
-        return bool(entries) and not self._schema_changes
+            owners.add((entry.get("manager"), entry["operation"], entry.get("subresource")))
+        return bool(entries) and len(owners) == len(entries) and not self._schema_changes
 
     def _after_plain_update(
         self, known: Entries, comparison: Comparison, name: str, now: str
@@ -338,7 +343,7 @@ class FieldManager:
         if (config.get("apiVersion"), config.get("kind")) != (self._api_version, self._kind):
             return None
         parts = _parts_of(config, named)
-        if parts is config or manager == KUBECTL or not self._are_of_this_version(known):
+        if parts is config or manager == KUBECTL or not self._can_stay(known):
             return None
         elements = {f"f:{name}" for name in parts}
         for entry in known:

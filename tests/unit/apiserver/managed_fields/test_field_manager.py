@@ -11,6 +11,7 @@ import pytest
 from allot.apiserver.http.field_managers import field_manager_for
 from allot.apiserver.managed_fields import managers
 from allot.apiserver.managed_fields.comparison import Comparison
+from allot.apiserver.managed_fields.updated_objects import UpdatedDocument
 from allot.apiserver.managed_fields.updater import ApplyConflictError
 from allot.apiserver.watch_cache.caches import resource_named
 
@@ -192,6 +193,7 @@ ENTRIES: Final = [
     an_entry("applier", "Update", {"f:spec": {"f:nodeName": {}}}, time="2027-01-01T00:00:00Z"),
     an_entry("beta", "Update", {"f:spec": {"f:hostname": {}}}, apiVersion="v1beta1"),
     an_entry("nothing", "Update", {}),
+    an_entry("applier", "Update", {"f:spec": {"f:subdomain": {}}}, time=""),
 ]
 STATUSES: Final[list[dict[str, Any]]] = [
     {},
@@ -271,8 +273,8 @@ def test_a_new_manager_is_added_as_if_owners_were_compared(name: str) -> None:
     manager = field_manager_for(PODS, "v1", "status")
     many = [{**KUBELET, "manager": f"m{number}"} for number in range(managers.MAX_UPDATERS)]
     later = "2026-01-01T00:00:01Z"
-    of_this_version = filter(manager._are_of_this_version, known_entries())
-    for known, fields in product([*of_this_version, many, many[1:]], product(FIELD_SETS, repeat=3)):
+    kept = filter(manager._can_stay, known_entries())
+    for known, fields in product([*kept, many, many[1:]], product(FIELD_SETS, repeat=3)):
         comparison = Comparison(*fields)
         owners = managers.decode_stored(known)
         changed = manager._with_changes(comparison, owners, name, later)
@@ -281,3 +283,15 @@ def test_a_new_manager_is_added_as_if_owners_were_compared(name: str) -> None:
 
         expected = managers.encode(managers.capped(changed))
         assert msgspec.json.encode(found) == msgspec.json.encode(expected)
+
+
+def test_of_two_entries_of_a_manager_the_last_counts() -> None:
+    """As after an apply to the scale endpoint, which leaves the replicas in an entry of their own."""
+    manager = field_manager_for(PODS, "v1", "status")
+    first = an_entry("creator", "Update", {"f:spec": {"f:hostname": {}}}, time="")
+    new = {**POD, "status": {**POD["status"], "message": "m"}}
+
+    entries = manager.updated(UpdatedDocument(POD, new), [first, CREATOR], (), "other", NOW)
+
+    assert [entry["manager"] for entry in entries] == ["creator", "other"]
+    assert entries[0] == CREATOR

@@ -16,12 +16,7 @@ import msgspec
 from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
 from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set, same_value
-from allot.apiserver.managed_fields.field_sets import (
-    FieldSet,
-    difference,
-    from_paths,
-    union,
-)
+from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
 from allot.apiserver.managed_fields.managers import (
     APPLY,
     UPDATE,
@@ -70,7 +65,7 @@ _SERVER_FIELDS: Final = from_paths(
 """Fields of every object that no manager owns."""
 _NAMES: Final = frozenset(("name", "namespace", "uid"))
 _IDENTITY: Final = frozenset(("apiVersion", "kind", "metadata"))
-"""Fields of an applied configuration that say which object it is for; of the metadata, these are the names."""
+"""Fields of an applied configuration that say which object it is for; of the metadata, these are the names and the uid."""
 
 Entries = Sequence[dict[str, Any]]
 
@@ -348,8 +343,8 @@ class FieldManager:
         elements = {f"f:{name}" for name in parts}
         for entry in known:
             fields = entry.get("fieldsV1")
-            is_his = entry["operation"] == APPLY and entry.get("manager") == manager
-            if is_his or not fields or not elements.isdisjoint(fields):
+            is_own = entry["operation"] == APPLY and entry.get("manager") == manager
+            if is_own or not fields or not elements.isdisjoint(fields):
                 return None
         type_ = self._updater.type
         if not fits(type_, parts):

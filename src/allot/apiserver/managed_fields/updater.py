@@ -206,8 +206,8 @@ class Updater:
         fields = self._remembered.get(key) if key is not None else None
         if fields is None:
             was = {name: empty[name]} if name in empty else {}
-            is_plain = isinstance(value, dict | list)
-            plain = value if is_plain else msgspec.json.decode(encoded)
+            is_decoded = isinstance(value, dict | list)
+            plain = value if is_decoded else msgspec.json.decode(encoded)
             fields = all_new({name: type_}, was, {name: plain}, {})
             if key is not None:
                 self._remember(key, fields)

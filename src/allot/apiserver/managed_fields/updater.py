@@ -47,7 +47,7 @@ MAX_REMEMBERED: Final = 256
 MAX_REMEMBERED_BYTES: Final = 4096
 """The number of cached specs of new objects, for each kind."""
 MAX_SHAPE_LENGTH: Final = 2048
-MAX_KNOWN_NAMES: Final = 64
+"""The names in longer ones may be anything that a client invents."""
 OWNERS: Final = "ownerReferences"
 _OWNERS_ELEMENT: Final = f"f:{OWNERS}"
 _PLAIN_METADATA: Final = frozenset(
@@ -248,7 +248,7 @@ class Updater:
                 if name in empty or not types[name].has_one_owner
             ),
         )
-        if len(names) <= MAX_KNOWN_NAMES:
+        if sum(map(len, names)) <= MAX_SHAPE_LENGTH:
             if len(self._known_parts) >= MAX_REMEMBERED:
                 self._known_parts.clear()
             self._known_parts[names] = parts

@@ -295,3 +295,16 @@ def test_of_two_entries_of_a_manager_the_last_counts() -> None:
 
     assert [entry["manager"] for entry in entries] == ["creator", "other"]
     assert entries[0] == CREATOR
+
+
+def test_long_names_of_fields_are_not_remembered() -> None:
+    """Custom resources may have any fields."""
+    manager = field_manager_for(PODS, "v1", "")
+    known = manager._updater._known_parts
+
+    for length in (10, 10_000):
+        name = "x" * length
+        entries = manager.created({**POD, name: 1}, (), "creator", NOW)
+        assert [*entries[0]["fieldsV1"]] == ["f:metadata", "f:spec"]
+
+        assert any(name in names for names in known) == (length == 10)

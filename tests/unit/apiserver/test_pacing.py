@@ -589,7 +589,9 @@ def test_large_objects_are_decoded_and_compared_in_threads(
         threads[what].append(threading.get_ident() != threading.main_thread().ident)
 
     def noticing_decode(stored: StoredObject) -> Any:
-        if stored.key.endswith("/default/m"):  # and none of those that the server looks at by itself
+        if stored.key.endswith(
+            "/default/m"
+        ):  # and none of those that the server looks at by itself
             note("decoded")
         return decode(stored)
 

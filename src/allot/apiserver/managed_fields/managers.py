@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from allot.api.base import replace
+from allot.api.times import read_time
 from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     FieldSetError,
@@ -26,6 +27,7 @@ ANCIENT_CHANGES: Final = "ancient-changes"
 """The manager that replaces the oldest updaters when there are too many."""
 MAX_UPDATERS: Final = 10
 _FIELDS_TYPE: Final = "FieldsV1"
+_TEXTS: Final = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 
 
 class InvalidEntryError(ValueError):
@@ -96,6 +98,7 @@ def decode(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]:
     """The owners in `metadata.managedFields`; `InvalidEntryError` if an entry is invalid."""
     found = {}
     for index, entry in enumerate(entries):
+        _check_types(entry)
         operation, version = entry.get("operation"), entry.get("apiVersion")
         if operation not in (APPLY, UPDATE):
             raise InvalidEntryError("operation must be `Apply` or `Update`")
@@ -110,6 +113,15 @@ def decode(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]:
         manager, owned = _read(entry)
         found[manager] = replace(owned, fields=fields, entry=None)
     return found
+
+
+def _check_types(entry: Mapping[str, Any]) -> None:
+    """Raises `InvalidEntryError`: typed kinds do not look into entries when they are read."""
+    for name in _TEXTS:
+        if not isinstance(entry.get(name), str | None):
+            raise InvalidEntryError(f"{name} must be a string")
+    if (time := entry.get("time")) is not None and read_time(time) is None:
+        raise InvalidEntryError("time must be a time")
 
 
 def decode_stored(entries: Iterable[dict[str, Any]]) -> dict[Manager, Ownership]:

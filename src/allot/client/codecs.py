@@ -222,8 +222,9 @@ _MANAGED_FIELDS: Final = b',"managedFields":['
 def line_without_managed_fields(line: bytes) -> bytes:
     """An event without the managedFields of its object, of a kind whose spec follows its metadata.
 
-    They are left in if they do not come last in the metadata, or if there may be a list or bracket in them. Then the
-    first bracket that closes ends them: one with a key after it is not part of a string.
+    They are left in if they do not come last in the metadata, if there may be a list or bracket in them, or if the spec
+    or status comes first: what drivers and users put there may look like metadata. Otherwise the first bracket that
+    closes ends them: one with a key after it is not part of a string.
     """
     start = line.find(_MANAGED_FIELDS)
     end = line.find(b"]", start)
@@ -232,6 +233,7 @@ def line_without_managed_fields(line: bytes) -> bytes:
         or not line.startswith(b']},"spec":', end)
         or line.find(b"[", start + len(_MANAGED_FIELDS), end) >= 0
         or line.find(b'"spec":', 0, start) >= 0
+        or line.find(b'"status":', 0, start) >= 0
     ):
         return line
     return line[:start] + line[end + 1 :]

@@ -215,7 +215,8 @@ def test_managed_fields_are_left_out_before_they_are_read(
     resource: Resource[Any], document: dict[str, Any]
 ) -> None:
     metadata = {**document["metadata"], "managedFields": MANAGED}
-    shown = {"status": {}, **document, "metadata": metadata}
+    shown = {**document, "metadata": metadata}
+    shown.setdefault("status", {})
     event = line("ADDED", {"kind": "K", "apiVersion": "v1"} | shown)
 
     bare = resource.codec.decode_bare_event(event)
@@ -263,6 +264,14 @@ def test_managed_fields_are_left_out_before_they_are_read(
         pytest.param(
             _with_metadata({"a": [{"b": 1, "managedFields": MANAGED, "c": 2}]}, spec={}),
             id="in-a-list",
+        ),
+        pytest.param(
+            _with_metadata(
+                {"name": "p"},
+                status={"devices": [{"data": {"a": {"b": 1, "managedFields": []}, "spec": 1}}]},
+                spec={},
+            ),
+            id="those-of-a-driver-in-the-status",
         ),
     ],
 )

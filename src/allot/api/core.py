@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from msgspec import field
@@ -158,7 +157,7 @@ FINISHED: Final = ("Succeeded", "Failed")
 """The phases of pods that do not run again."""
 
 
-_NO_STATUSES: Final[Mapping[str, str | None]] = MappingProxyType({})
+_NO_STATUSES: Final[Mapping[str, str | None]] = {}
 
 
 class PodClaimEntry(NamedTuple):

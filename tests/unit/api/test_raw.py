@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from datetime import UTC, datetime
 from typing import Any
 
@@ -200,3 +202,14 @@ def test_values_at_a_path(path: tuple[str | int, ...], value: object) -> None:
     obj = RawObject({"spec": {"nodeName": "n"}, "null": None, "list": [1, 2], "false": False})
 
     assert obj.get(*path, default="?") == value
+
+
+@pytest.mark.parametrize("data", [POD, {}])
+def test_a_pod_whose_claims_were_read_can_be_copied(data: dict[str, Any]) -> None:
+    """Plugins may send what they know to another process."""
+    pod = Pod(data)
+    used = pod.used_claims
+
+    for same in (copy.deepcopy(pod), pickle.loads(pickle.dumps(pod))):  # noqa: S301 - our own
+        assert same == pod
+        assert same.used_claims == used

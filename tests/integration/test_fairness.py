@@ -46,6 +46,7 @@ class SlowStore(MemoryStore):
     """Takes a second for each operation, so that requests are in flight together."""
 
     is_slow = False
+    known_revision = -1
 
     async def revision(self) -> int:
         await self._pause()

@@ -112,8 +112,6 @@ class MemoryStore(Store):
                 await self.compact(self._log[len(self._log) // 2][0].revision)
         return self._broadcast.revision
 
-    submit = write
-
     def watch(self, prefix: str, after: int) -> Watch:
         return BroadcastWatch(self._broadcast, prefix, after)
 

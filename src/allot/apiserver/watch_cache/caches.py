@@ -93,7 +93,7 @@ class Caches:
 
     def last_change(self, resource: Resource) -> int:
         """The revision of the last change of a resource that was read; 0 if it was not read."""
-        found = self._caches.get(resource)
+        found = self._caches.get(stored_resource(resource))
         return 0 if found is None else found.last_change
 
     def key(self, resource: Resource, namespace: str, name: str) -> str:

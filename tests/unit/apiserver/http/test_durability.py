@@ -38,6 +38,9 @@ OBJECTS: dict[str, dict[str, Any]] = {
     CLAIMS: {"metadata": {"name": "p"}, "spec": {"devices": {"requests": REQUESTS}}},
     CONFIG_MAPS: {"metadata": {"name": "p"}},
 }
+EVENTS = "/api/v1/namespaces/default/events"
+NEWER_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+EVENT = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "reason": "r"}
 BINDING = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
 
 
@@ -208,6 +211,23 @@ def test_reads_of_other_resources_do_not_wait(play: Play) -> None:
         await creating
         nodes = await stage.server.get(NODE_LIST)
         assert nodes["metadata"]["resourceVersion"] == str(durable + 1)
+
+    play(scenario)
+
+
+def test_lists_of_what_is_stored_as_another_resource_wait(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.server.get(NEWER_EVENTS)
+        stage.commits.hold()
+        creating = stage.ask("POST", EVENTS, EVENT)
+        assert await is_waiting(creating)
+        listings = [stage.ask("GET", path) for path in (EVENTS, NEWER_EVENTS)]
+        for listing in listings:
+            assert await is_waiting(listing)
+        stage.commits.release()
+        assert (await creating).code == 201
+        for listing in listings:
+            assert len((await listing).json["items"]) == 1
 
     play(scenario)
 

@@ -284,9 +284,9 @@ class ObjectStore:
         attempt: Callable[[StoredObject], Awaitable[Written | None]],
     ) -> Written:
         """Run `attempt` on the stored object, again after every write conflict."""
-        cache = self._caches.of(resource)
         try:
             for _ in range(MAX_TRIES):
+                cache = self._caches.of(resource)  # custom resources get another when they change
                 if not cache.refresh_at_once():
                     await cache.refresh()
                 stored = cache.get(store_key)

@@ -21,7 +21,7 @@ from allot.apiserver.auth.authentication import Authentication, Credentials, Use
 from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
 from allot.apiserver.auth.impersonation import impersonated
 from allot.apiserver.dynamic_admission.served_request import REQUEST
-from allot.apiserver.http.durability import Durability, failed_write
+from allot.apiserver.http.durability import Durability
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl
@@ -270,7 +270,7 @@ async def _when_durable(
     try:
         await durability.until_durable(shown)
     except StorageError as error:
-        return _shown(api_error_for(error if is_read else failed_write()), exchange)
+        return _shown(api_error_for(error), exchange)
     return response
 
 

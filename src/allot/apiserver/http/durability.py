@@ -14,11 +14,6 @@ from allot.apiserver.watch_cache.caches import Caches
 from allot.storage.interface import StorageError, StoreUnavailableError
 
 
-def failed_write() -> StoreUnavailableError:
-    """Writes were withdrawn, perhaps the one that is answered."""
-    return StoreUnavailableError("a write failed meanwhile; try again")
-
-
 class Durability:
     """Of what one request is answered."""
 
@@ -49,7 +44,7 @@ class Durability:
         if revision > store.durable:
             await store.until_durable(revision)
         if store.withdrawals != self._withdrawals:
-            raise failed_write()
+            raise StoreUnavailableError("a write failed meanwhile; try again")
 
     async def of_chunks(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The chunks of a watch, each when it is durable. They end when writes are withdrawn: clients watch again."""

@@ -154,7 +154,7 @@ def test_answers_to_deletes_wait_until_nothing_is_left(play: Play, path: str, na
         stage.commits.fail()
         answer = await deleting
         assert answer.code == 503
-        assert "a write failed meanwhile; try again" in answer.json["message"]
+        assert "disk I/O error" in answer.json["message"]
         stage.commits.release()
 
     play(scenario)

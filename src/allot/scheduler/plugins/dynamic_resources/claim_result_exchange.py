@@ -35,7 +35,10 @@ class ClaimResultExchange(ClaimAllocator, SlowFilterPlugin):
         wanted = self._wanted(devices, node) if node is not None else ()
         if node is not None and wanted:
             target = self._devices.target(node)
-            self._allocation_on(devices, wanted, target, state.time, with_results=True)
+            answer = self._allocation_on(devices, wanted, target, state.time, with_results=True)
+            last_change = self._devices.last_change(target.name)
+            if devices.known.get(target, last_change) is not None:
+                devices.known.put(target, last_change, answer)  # of its class it has no results
         return ExportedAllocations(devices.key, tuple(devices.known.entries()))
 
     def import_results(

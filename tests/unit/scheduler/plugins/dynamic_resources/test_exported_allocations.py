@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from allot.api.claims import DeviceRequest
 from allot.scheduler.plugins.dynamic_resources.filter_results import ExportedAllocations
 from allot.scheduler.state.pods import PodInfo
@@ -26,11 +28,10 @@ def a_bench(request: DeviceRequest) -> Bench:
     return Bench(*claims, slices=slices)
 
 
-def found_elsewhere(bench: Bench) -> ExportedAllocations:
+def found_elsewhere(bench: Bench, node: str = "node-1") -> ExportedAllocations:
     """What a copy of the bench finds out, on its way through a pipe."""
     bench.filter(POD)
-    node = bench.cluster.node("node-1")
-    exported = bench.plugin.export_results(bench.state, node)
+    exported = bench.plugin.export_results(bench.state, bench.cluster.node(node))
     assert exported is not None
     travelled: ExportedAllocations = pickle.loads(pickle.dumps(exported))  # noqa: S301
     return travelled
@@ -54,6 +55,23 @@ def test_answers_are_taken_over() -> None:
     exported = found_elsewhere(a_bench(TWO_OF_FOUR))
 
     assert imported(a_bench(TWO_OF_FOUR), exported) == 0
+
+
+def two_nodes_alike() -> Bench:
+    devices = [a_device(f"gpu-{number}") for number in range(4)]
+    slices = [a_slice(*devices, name=node, node=node) for node in ("node-1", "node-2")]
+    return Bench(a_stored_claim("claim", TWO_OF_FOUR), slices=slices)
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-2"])
+def test_devices_of_the_chosen_node_are_taken_over(node: str) -> None:
+    """Also if the search was on another node that is like it."""
+    exported = found_elsewhere(two_nodes_alike(), node)
+    bench = two_nodes_alike()
+    bench.plugin.import_results(exported, POD, bench.cluster.node, with_timeouts=True)
+
+    assert bench.reserve(POD, node).is_success
+    assert bench.plugin.allocations == 0
 
 
 def test_devices_that_are_still_free_can_still_be_had() -> None:

@@ -195,13 +195,13 @@ class ClaimWriteQueue:
     ) -> ResourceClaim:
         """In one request, which the binding follows if the server can."""
         submit = partial(_submit, wanted, brings_finalizer)
-        sent = binding.follow(submit) if binding is not None else None
-        if sent is not None:
-            try:
+        try:
+            sent = binding.follow(submit) if binding is not None else None
+            if sent is not None:
                 return updated(RESOURCE_CLAIMS, wanted, await sent)
-            except ClientError as error:
-                if not is_worth_repeating(error, may_repeat=True):
-                    raise
+        except ClientError as error:  # a link that is lost says so when it is asked to send
+            if not is_worth_repeating(error, may_repeat=True):
+                raise
         return updated(RESOURCE_CLAIMS, wanted, await submit(self._client))
 
     def _newest(

@@ -15,6 +15,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.api.managed_fields import without_managed_fields
 from allot.client.client import Client
+from allot.client.errors import TransportError
 from allot.client.resources import PODS, RESOURCE_CLAIMS
 from allot.client.transport import NOT_RUN, ClusterTransport, Response
 from allot.scheduler.core.binding_cycle import run_pre_bind_and_bind
@@ -259,6 +260,32 @@ def test_what_the_server_could_not_do_is_done_again() -> None:
         assert (await attempt.bind()).is_success
 
         assert attempt.way.asked == ["PUT claim", "PUT claim", "POST binding"]
+        assert await attempt.node() == "node-1"
+
+    played(story)
+
+
+class _Lost(_InOrder):
+    """A link that is lost when something is to be sent."""
+
+    def request(self, *arguments: Any, **rest: Any) -> _Sent:  # type: ignore[override]
+        raise TransportError("lost", was_sent=False)
+
+
+class LostWay(LinkedWay):
+    """Can send nothing in order any more."""
+
+    def in_order(self, count: int) -> _Lost:
+        return _Lost(self, count)
+
+
+def test_what_could_not_be_sent_in_order_is_sent_one_by_one() -> None:
+    async def story(scene: Scene) -> None:
+        attempt = await Attempt.of(scene, "claim", way=LostWay)
+
+        assert (await attempt.bind()).is_success
+
+        assert (attempt.way.asked, attempt.way.messages) == (IN_ONE_MESSAGE, 2)
         assert await attempt.node() == "node-1"
 
     played(story)

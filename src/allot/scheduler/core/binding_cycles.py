@@ -76,6 +76,8 @@ class BindingCycles:
         self._reporter = reporter
         self._spawn = spawn
         self.limit = ConcurrencyLimit(MAX_BINDINGS)
+        self.begun = 0
+        """How many binding cycles were started."""
         self._running: dict[str, _BindingCycle] = {}
         """Binding cycles that run, by uid of the pod."""
 
@@ -92,6 +94,7 @@ class BindingCycles:
         task = self._spawn(self._bind(profile, state, queued, node_name, started, waiting))
         cycle = _BindingCycle(task, profile, state, queued.pod, node_name, started)
         self._running[queued.pod.uid] = cycle
+        self.begun += 1
 
     def stop(self, uid: str) -> bool:
         """Cancel the binding of a deleted pod; False if it is not being bound."""

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 FLUSH_UNSCHEDULABLE_SECONDS: Final = 30.0
 ATTEMPTS_IN_A_ROW: Final = 8
-"""Attempts between which bindings and informers do not run. The writes of several pods leave in fewer messages."""
+"""Attempts that find a node, between which bindings and informers do not run: what is written leaves in fewer messages."""
 SECONDS_IN_A_ROW: Final = 0.002
 """After so much time they run earlier."""
 MAX_BACKGROUND_ATTEMPTS: Final = 6
@@ -164,8 +164,11 @@ class Scheduler:
                     await self._sleep(next_flush if due is None else min(due, next_flush))
                     attempts = 0
                     continue
+                begun = self.bindings.begun
                 await self._attempt(queued)
-                attempts += 1
+                # What a failed attempt leads to, such as a nomination, counts for the next one.
+                has_node = self.bindings.begun > begun
+                attempts = attempts + 1 if has_node else ATTEMPTS_IN_A_ROW
         finally:
             self._stop_timer()
             await self._end_tasks()

@@ -274,6 +274,22 @@ def test_a_few_attempts_run_in_a_row(seconds: float, in_a_row: int) -> None:
     played(story)
 
 
+def test_after_a_failed_attempt_room_is_made_before_the_next_one() -> None:
+    async def story() -> None:
+        stage = Stage()
+        stage.plugin.answers = {"filter": unschedulable("full"), "post_filter": unschedulable()}
+        for name in ("first", "second"):
+            stage.queue.add(a_pod_info(name), 0.0)
+        running = asyncio.create_task(stage.scheduler.run())
+        await settle()
+
+        assert stage.plugin.said == ["filter", "post_filter"] * 2
+        running.cancel()
+        await asyncio.wait((running,))
+
+    played(story)
+
+
 def test_pods_that_wait_for_something_do_not_keep_others_from_being_bound() -> None:
     async def story() -> None:
         stage = Stage(nodes=200)

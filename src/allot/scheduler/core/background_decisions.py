@@ -99,7 +99,7 @@ class BackgroundDecisions:
         resume_attempt: Callable[[QueuedPodInfo], bool],
         prepare: Callable[[QueuedPodInfo], Awaitable[bool]],
         decide: Callable[[QueuedPodInfo, float], ChildResult],
-        resume: Callable[[QueuedPodInfo, ChildResult | ChildFailedError, bool], None],
+        resume: Callable[[QueuedPodInfo, ChildResult | ChildFailedError, bool], Awaitable[None]],
     ) -> None:
         """`resume_attempt` puts the pod in flight again; False if it is gone. `prepare` prepares devices for it, and
         says whether that was enough for a decision. `decide` runs in the child.
@@ -136,7 +136,7 @@ class BackgroundDecisions:
             queued.background_attempts += 1
             is_final = level == len(self._allowances) - 1
             found = await self._findings(queued, self._allowances[level])
-            self._resume(queued, found, is_final)
+            await self._resume(queued, found, is_final)
             await asyncio.sleep(0)
 
     async def _findings(

@@ -205,12 +205,21 @@ class Scheduler:
 
     async def _attempt(self, queued: QueuedPodInfo) -> None:
         """Schedule a pod, in several time slices if needed; after the last one, in the background."""
+        if not await self._try_in_slices(queued):
+            self._decide_in_background(queued)
+
+    async def _try_in_slices(
+        self, queued: QueuedPodInfo, after_slice: Callable[[], None] = lambda: None
+    ) -> bool:
+        """Whether the attempt ended within some time slices, or the pod is deleted."""
         limits = self._limits
         slices_left = limits.max_slices if limits is not None else 1
         for _ in range(MAX_SLICES):
             time_slice = None if limits is None else TimeSlice(limits.slice_seconds)
-            if self._try_to_schedule(queued, time_slice or UNLIMITED):
-                return
+            has_ended = self._try_to_schedule(queued, time_slice or UNLIMITED)
+            after_slice()
+            if has_ended:
+                return True
             if time_slice is None:
                 break
             queued.needs_preparation = time_slice.was_for_preparation
@@ -222,8 +231,8 @@ class Scheduler:
                     break
             await asyncio.sleep(0)
             if not self.queue.is_being_tried(queued):
-                return  # deleted
-        self._decide_in_background(queued)
+                return True
+        return False
 
     def _try_to_schedule(self, queued: QueuedPodInfo, time: DecisionTime) -> bool:
         """Whether the attempt ended, with a decision or an error, before its time was over."""
@@ -334,7 +343,7 @@ class Scheduler:
             self._cycles[name], self.profiles[name], self.cluster, pod, seconds
         )
 
-    def _resume(
+    async def _resume(
         self, queued: QueuedPodInfo, found: ChildResult | ChildFailedError, is_final: bool
     ) -> None:
         """Continue with a pod after a background decision, or its failure."""
@@ -364,13 +373,13 @@ class Scheduler:
             message = f"0/{len(self.cluster)} nodes are available so far: {UNDECIDED}"
             self.spawn(self._pod_status.failed(queued.pod, UNSCHEDULABLE, message))
         else:
-            time_slice = TimeSlice(self._limits.slice_seconds)
-            has_ended = self._try_to_schedule(queued, time_slice)
-            queued.needs_preparation = time_slice.was_for_preparation
-            for plugin in slow_plugins(profile):
-                if plugin.name in exported:
-                    plugin.forget_stale(exported[plugin.name])
-            if has_ended:
+
+            def forget_stale() -> None:
+                for plugin in slow_plugins(profile):
+                    if plugin.name in exported:
+                        plugin.forget_stale(exported[plugin.name])
+
+            if await self._try_in_slices(queued, forget_stale):
                 return
         if queued.background_attempts < MAX_BACKGROUND_ATTEMPTS:
             self._decide_in_background(queued)  # the result is outdated by changes in the cluster

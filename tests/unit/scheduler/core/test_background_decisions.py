@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,10 +36,11 @@ from allot.scheduler.framework.events import NODE, Action, ClusterEvent, EventRe
 from allot.scheduler.framework.metrics import SchedulerMetrics
 from allot.scheduler.framework.plugins import (
     BindPlugin,
-    FilterPlugin,
     NodesByName,
+    Plugin,
     PreFilterPlugin,
     PreFilterResult,
+    ScorePlugin,
     SlowFilterPlugin,
 )
 from allot.scheduler.framework.profiles import Profile
@@ -170,7 +172,7 @@ def spin(ask: Callable[[], None], times: int | None) -> None:
 class Stage:
     """A scheduler that runs in real time, and no API server."""
 
-    def __init__(self, limits: DecisionLimits, nodes: int = 1, *more: FilterPlugin) -> None:
+    def __init__(self, limits: DecisionLimits, nodes: int = 1, *more: Plugin) -> None:
         self.plugin = Slow()
         self.queue = SchedulingQueue(PrioritySort(), {}, {"Slow": self.plugin.events_to_register()})
         self.heard = Heard()
@@ -295,6 +297,27 @@ def test_other_nodes_are_tried_after_one_that_takes_too_long() -> None:
     stage.play(lambda: bool(stage.plugin.bound))
 
     assert stage.plugin.bound == ["picky on n2"]
+
+
+class Thorough(ScorePlugin):
+    """Needs a fifth of a slice for each node."""
+
+    name: ClassVar[str] = "Thorough"
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        ends = time.thread_time() + LIMITS.slice_seconds / 5
+        while time.thread_time() < ends:
+            pass
+        return 1
+
+
+def test_nodes_are_scored_in_slices_after_a_background_decision() -> None:
+    """Scores for which there are more slices than background decisions of one pod."""
+    stage = Stage(LIMITS, 60, Thorough())
+    stage.add("pod", n0=LONG)
+    stage.play(lambda: bool(stage.plugin.bound) or bool(stage.notes()))
+
+    assert stage.notes() == []
 
 
 def test_many_small_answers_are_found_in_slices() -> None:

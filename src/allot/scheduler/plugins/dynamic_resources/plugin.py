@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from allot.allocation import chosen_alternatives
-from allot.api.base import replace
+from allot.api.base import replace, whole_seconds
 from allot.api.claims import ResourceClaim
 from allot.client.errors import ClientError
 from allot.features import DERIVED_ATTRIBUTES
@@ -394,5 +394,5 @@ class DynamicResources(
                 log.info("claim %s: %s", claim.metadata.name, error)
 
     def _timestamp(self) -> datetime | None:
-        """The allocation timestamp; None if pods do not wait for devices (KEP-5007)."""
-        return self._utc_now() if self._gate is not None else None
+        """The allocation timestamp, as it is stored; None if pods do not wait for devices (KEP-5007)."""
+        return whole_seconds(self._utc_now()) if self._gate is not None else None

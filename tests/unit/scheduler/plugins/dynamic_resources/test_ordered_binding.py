@@ -159,6 +159,14 @@ class Attempt:
         return found.node_name if found is not None else ""
 
 
+def a_gate(attempt: Attempt) -> BindingGate:
+    tracker = attempt.bench.tracker
+    wait = BindingWait(tracker, timedelta(seconds=1), lambda: NOW, lambda _: False)
+    writer = ClaimWriter(attempt.client, tracker.get)
+    reporter = BindingWaitReporter(NoPodEvents(), None)
+    return BindingGate(tracker, writer, wait, reporter, lambda work: work.close())
+
+
 def played(story: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
         async with a_claim_write_scene() as scene:
@@ -184,6 +192,25 @@ def test_the_claim_and_the_binding_are_one_message() -> None:
         known = attempt.bench.tracker.get(ObjectKey("default", "claim"))
         assert without_managed_fields(known) == without_managed_fields(await scene.stored())
         assert attempt.points == [(PRE_BIND, Code.SUCCESS), (BIND, Code.SUCCESS)]
+
+    played(story)
+
+
+def test_what_is_known_of_a_claim_is_what_is_stored() -> None:
+    """Also of its times, which are stored in whole seconds: the answer does not repeat them."""
+
+    async def story(scene: Scene) -> None:
+        attempt = await Attempt.of(scene, "claim")
+        attempt.bench.plugin._gate = a_gate(attempt)
+        attempt.bench.plugin._utc_now = lambda: NOW.replace(microsecond=5)
+
+        assert (await attempt.bind()).is_success
+
+        stored = await scene.stored()
+        assert stored.status.allocation is not None
+        assert stored.status.allocation.allocation_timestamp == NOW
+        known = attempt.bench.tracker.get(ObjectKey("default", "claim"))
+        assert without_managed_fields(known) == without_managed_fields(stored)
 
     played(story)
 
@@ -427,11 +454,7 @@ def with_conditions(claim: ResourceClaim) -> ResourceClaim:
 def test_a_pod_that_is_bound_does_not_wait_for_its_devices(is_sent: bool) -> None:
     async def story(scene: Scene) -> None:
         attempt = await Attempt.of(scene, "claim")
-        tracker = attempt.bench.tracker
-        wait = BindingWait(tracker, timedelta(seconds=1), lambda: NOW, lambda _: False)
-        writer = ClaimWriter(attempt.client, tracker.get)
-        reporter = BindingWaitReporter(NoPodEvents(), None)
-        gate = BindingGate(tracker, writer, wait, reporter, lambda work: work.close())
+        gate = a_gate(attempt)
         binding = DefaultBinder(attempt.client).ordered_binding(
             attempt.bench.state, attempt.pod, "node-1"
         )

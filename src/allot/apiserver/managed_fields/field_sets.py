@@ -43,7 +43,7 @@ def key_element(keys: Mapping[str, Any]) -> str:
 
 
 is_plain: Final = re.compile(r"[0-9A-Za-z./:_-]*").fullmatch
-"""Whether a text has no characters that JSON escapes, as names, uids and types of conditions."""
+"""Whether a string has no characters that JSON escapes, as names, uids and types of conditions."""
 
 
 def value_element(value: Any) -> str:

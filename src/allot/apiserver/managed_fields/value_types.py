@@ -53,7 +53,7 @@ class ListType:
         self._only_key = self.keys[0] if len(self.keys) == 1 else None
         only_key = self._only_key
         self._before_text = "" if only_key is None else key_element({only_key: ""})[:-2]
-        """The beginning of the path element of an item whose only key is a text."""
+        """The beginning of the path element of an item whose only key is a string."""
         self.defaults = defaults or {}
         """The default of a key that an item does not set."""
 

@@ -14,7 +14,7 @@ class Turns:
         """Who waits, by key, while the turn is taken; None if none has waited yet."""
 
     def take_free(self, key: str) -> bool:
-        """Take the turn if nobody has it: whether the caller has to `leave` afterwards."""
+        """Take the turn if it is free: whether the caller has to `leave` afterwards."""
         if key in self._waiting:
             return False
         self._waiting[key] = None

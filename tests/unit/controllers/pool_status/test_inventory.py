@@ -1,4 +1,4 @@
-"""The ledger of allocated devices, which is empty until somebody asks."""
+"""The ledger of allocated devices, which is empty until a request asks."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ import click
 from allot.api.printable_text import printable, printable_lines
 from allot.cli.errors import CommandError
 from allot.cli.garbage_collection import PeriodicCollector
-from allot.cli.huge_pages import start_huge_pages
 from allot.cli.signals import stopped_by_signals
 from allot.task_cancellation import cancel_and_wait
 
@@ -68,7 +67,6 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     else:
         loop = uvloop.new_event_loop()
     PeriodicCollector(loop).start()
-    start_huge_pages()
     return loop
 
 

@@ -367,13 +367,13 @@ class Client(ReadClient):
             return resource.protobuf.encode(obj), PROTOBUF
         return resource.codec.encode(obj), JSON
 
-
-def updated(resource: Resource[TypedT], sent: TypedT, response: Response) -> TypedT:
-    """The stored object after an update to `sent`, which the response may not repeat."""
-    version = response.header(STORED_VERSION)
-    if version is None:
-        return decoded(resource, response)
-    return replace(sent, metadata=replace(sent.metadata, resource_version=version.decode()))
+    @staticmethod
+    def updated(resource: Resource[TypedT], sent: TypedT, response: Response) -> TypedT:
+        """The stored object after an update to `sent`, which the response may not repeat."""
+        version = response.header(STORED_VERSION)
+        if version is None:
+            return decoded(resource, response)
+        return replace(sent, metadata=replace(sent.metadata, resource_version=version.decode()))
 
 
 def without_retries(client: Client) -> Client:

@@ -23,7 +23,7 @@ from allot.apiserver.registry.write_results import Written, is_as_sent
 from allot.apiserver.watch_cache.caches import resource_named
 from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.stored_objects import StoredObject
-from allot.client.client import Client, updated
+from allot.client.client import Client
 from allot.client.component_users import CONTROLLER_MANAGER
 from allot.client.errors import ApiStatusError
 from allot.client.in_process import InProcessTransport
@@ -147,7 +147,7 @@ class Sent(NamedTuple):
 
     @property
     def updated(self) -> ResourceClaim:
-        return updated(RESOURCE_CLAIMS, self.claim, self.response)
+        return Client.updated(RESOURCE_CLAIMS, self.claim, self.response)
 
 
 async def allocate(server: LocalServer, **fields: Any) -> Sent:

@@ -19,7 +19,6 @@ from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
-from allot.client.client import updated
 from allot.client.errors import ApiStatusError, ClientError
 from allot.client.resources import RESOURCE_CLAIMS
 from allot.client.retries import is_worth_repeating
@@ -198,11 +197,11 @@ class ClaimWriteQueue:
         try:
             sent = binding.follow(submit) if binding is not None else None
             if sent is not None:
-                return updated(RESOURCE_CLAIMS, wanted, await sent)
+                return self._client.updated(RESOURCE_CLAIMS, wanted, await sent)
         except ClientError as error:  # a link that is lost says so when it is asked to send
             if not is_worth_repeating(error, may_repeat=True):
                 raise
-        return updated(RESOURCE_CLAIMS, wanted, await submit(self._client))
+        return self._client.updated(RESOURCE_CLAIMS, wanted, await submit(self._client))
 
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]

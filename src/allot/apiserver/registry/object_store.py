@@ -110,8 +110,8 @@ class ObjectStore:
         managers: tuple[dict[str, Any], ...] = (),
     ) -> Written:
         """Store a new object with these managedFields; its name may be generated."""
-        steps, metadata = self._creates[resource], obj.metadata
-        generated = not metadata.name and metadata.generate_name
+        steps = self._creates[resource]
+        generated = obj.metadata.generate_name and not obj.metadata.name
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
@@ -135,7 +135,11 @@ class ObjectStore:
     ) -> Written:
         resource, codec, admission = steps.resource, steps.codec, steps.admission
         for _ in range(MAX_TRIES):
-            home = await self._namespace(namespace) if resource.namespaced else None
+            home: StoredObject | None = None
+            if resource.namespaced:
+                home = await self._caches.namespace(namespace)
+                if home is None:
+                    raise api_errors.not_found(self._caches.namespaces, namespace)
             proposed: Any = obj
             mutation_warnings: tuple[str, ...] = ()
             seen, size = info, info.size
@@ -234,13 +238,6 @@ class ObjectStore:
             warnings = [*warnings, *self._rule_warnings.about(new)]
         return new, warnings
 
-    async def _namespace(self, namespace: str) -> StoredObject:
-        """The namespace a new object goes to."""
-        stored = await self._caches.namespace(namespace)
-        if stored is None:
-            raise api_errors.not_found(self._caches.namespaces, namespace)
-        return stored
-
     # --- update ---
 
     async def update(
@@ -316,16 +313,16 @@ class ObjectStore:
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
             request = self._requests.make(info, key.namespace, home, stored_size)
-            size = info.size + stored_work
-            seen = info if stored_work <= LARGE else replace(info, size=size)
-            old = new
+            old, seen, size = new, info, info.size + stored_work
             if size <= LARGE and not admission.mutates(info):
                 new, noted = completed(update, update.propose(old, request), old, request, resource)
             else:
+                if stored_work > LARGE:
+                    seen = replace(info, size=size)
                 attributes = AdmissionAttributes("update", resource, key, None, old, seen)
                 new, noted, size = await self._updated(steps, attributes, update, request, size)
-            if size > LARGE:
-                seen = replace(info, size=size)
+                if size > LARGE:
+                    seen = replace(info, size=size)
             if steps.hooks:
                 attributes = AdmissionAttributes("update", resource, key, new, old, seen)
                 begun = await begin(steps.hooks, attributes)

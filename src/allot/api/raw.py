@@ -23,7 +23,6 @@ T = TypeVar("T")
 
 
 _METADATA_FIELDS: Final = frozenset(ObjectMeta.__struct_encode_fields__)
-_VIEWS_OF_METADATA: Final = ("data", "key")
 _METADATA_LISTS: Final = ("finalizers", "ownerReferences")
 
 
@@ -173,9 +172,10 @@ class RawObject:
         copy = object.__new__(self.__class__)
         # With the views of other parts, too; that of the metadata is the same as if it is read again.
         views = copy.__dict__ = {**self.__dict__, "metadata": metadata}
-        for name in _VIEWS_OF_METADATA:
-            if name in views:
-                views.pop(name)
+        if "data" in views:
+            views.pop("data")
+        if "key" in views:
+            views.pop("key")
         return copy
 
     def stored_metadata(self) -> ObjectMeta | Mapping[str, Any]:

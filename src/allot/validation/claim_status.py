@@ -126,7 +126,7 @@ def _validate_consumer(
 
 
 def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bool:
-    """Whether it certainly has no errors: whole devices for requests of the claim, anywhere or on nodes by name."""
+    """Whether it certainly has no errors: devices and shares for requests of the claim, anywhere or on nodes by name."""
     selector, results = allocation.node_selector, allocation.devices.results
     if selector is not None and not names_nodes(selector):
         return False
@@ -135,12 +135,12 @@ def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bo
     requests = {request.name for request in claim.requests}
     for result in results:
         names = (result.driver, result.pool)
+        request = result.request
         if (
-            result.request not in requests
-            or not is_label(result.request)
+            not ((request in requests and is_label(request)) or _is_alternative(request, claim))
             or not is_label(result.device)
             or not (names in PLAIN_NAMES or PLAIN_NAMES.accepts(*names))
-            or result.share_id is not None
+            or not (result.share_id is None or is_share_id(result.share_id))
             or result.binding_conditions
             or result.binding_failure_conditions
             or result.tolerations
@@ -148,6 +148,14 @@ def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bo
         ):
             return False
     return True
+
+
+def _is_alternative(name: str, claim: DeviceClaim) -> bool:
+    """Whether it names a subrequest of the claim, without errors."""
+    request, _, alternative = name.partition("/")
+    if not (is_label(request) and is_label(alternative)):
+        return False
+    return name in RequestNames.of(claim).names
 
 
 def _validate_allocation(

@@ -32,13 +32,15 @@ def validate_consumed_capacity(
     for index, result in enumerate(allocation.devices.results):
         if result.share_id is None:
             continue
+        consumed, device = result.consumed_capacity, published.get(result.device_id)
+        negative = [name for name, amount in consumed.items() if amount.nanos < 0]
+        missing = device.capacity.keys() - consumed.keys() if device is not None else ()
+        if not negative and not missing:
+            continue
         path = FieldPath("status.allocation.devices.results") @ index / "consumedCapacity"
-        for name, amount in sorted(result.consumed_capacity.items()):
-            if amount.nanos < 0:
-                yield invalid(path @ name, str(amount), "must not be negative")
-        device = published.get(result.device_id)
-        for name in sorted(device.capacity if device is not None else ()):
-            if name not in result.consumed_capacity:
-                yield required(
-                    path @ name, "a share states what it consumes of each capacity of its device"
-                )
+        for name in sorted(negative):
+            yield invalid(path @ name, str(consumed[name]), "must not be negative")
+        for name in sorted(missing):
+            yield required(
+                path @ name, "a share states what it consumes of each capacity of its device"
+            )

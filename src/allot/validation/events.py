@@ -89,9 +89,11 @@ def validate_new_event(event: RawObject) -> Iterator[FieldError]:
     type_ = data.get("type") or ""
     if type_ not in EVENT_TYPES:
         yield _wrong("type", f"has invalid value: {type_}")
-    for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
-        if data.get(field):
-            yield _wrong(field, "needs to be unset")
+    for field in filter(data.get, _OLD_FIELDS):
+        yield _wrong(field, "needs to be unset")
+
+
+_OLD_FIELDS: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 
 
 def validate_series(series: Mapping[str, Any] | None) -> Iterator[FieldError]:

@@ -63,12 +63,13 @@ def validate_pod_status(pod: PodParts) -> Iterator[FieldError]:
         }
         for index, node_status in enumerate(status.node_allocatable_resource_claim_statuses):
             yield from _validate_node_allocatable(node_status, known, path @ index)
-    for field, statuses, containers in (
-        ("containerStatuses", status.container_statuses, spec.containers),
-        ("initContainerStatuses", status.init_container_statuses, spec.init_containers),
-    ):
-        if statuses:
-            yield from _validate_container_statuses(statuses, containers, STATUS / field)
+    if status.container_statuses:
+        path = STATUS / "containerStatuses"
+        yield from _validate_container_statuses(status.container_statuses, spec.containers, path)
+    if status.init_container_statuses:
+        path = STATUS / "initContainerStatuses"
+        statuses, containers = status.init_container_statuses, spec.init_containers
+        yield from _validate_container_statuses(statuses, containers, path)
     for index, container in enumerate(status.ephemeral_container_statuses):
         if container.allocated_resources_status:
             path = STATUS / "ephemeralContainerStatuses" @ index / "allocatedResourcesStatus"

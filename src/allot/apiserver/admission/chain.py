@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -48,6 +48,9 @@ class Admitted(msgspec.Struct, frozen=True):
 
     operations: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def and_then(self, more: Admitted) -> Admitted:
+        return Admitted(self.operations + more.operations, self.warnings + more.warnings)
 
 
 ADMITTED = Admitted()
@@ -91,33 +94,6 @@ class OfWholeObjects:
 
 
 AdmissionPlugin = MutatingPlugin | ValidatingPlugin
-HandlerT = TypeVar("HandlerT", bound=Handler)
-
-
-class HandlerIndex(dict[tuple[str, Resource], tuple[HandlerT, ...]]):
-    """The handlers of each operation on each resource, in order: `index[operation, resource]`.
-
-    They are found once. Those of a custom resource, which comes and goes, are kept with it.
-    """
-
-    def __init__(self, handlers: Sequence[HandlerT]) -> None:
-        super().__init__()
-        self._handlers = tuple(handlers)
-        self._kept_as = object()
-
-    def __missing__(self, write: tuple[str, Resource]) -> tuple[HandlerT, ...]:
-        operation, resource = write
-        if resource.custom is None:
-            found = self[write] = self._handlers_of(operation, resource)
-            return found
-        key = (self._kept_as, operation)
-        if key not in resource.derived:
-            resource.derived[key] = self._handlers_of(operation, resource)
-        kept: tuple[HandlerT, ...] = resource.derived[key]
-        return kept
-
-    def _handlers_of(self, operation: str, resource: Resource) -> tuple[HandlerT, ...]:
-        return tuple(handler for handler in self._handlers if handler.handles(operation, resource))
 
 
 class DynamicMutation(NamedTuple):
@@ -207,50 +183,62 @@ class Mutated(msgspec.Struct, frozen=True):
 CreationLock = Callable[[str], asyncio.Lock | None]
 
 
-class Admission:
-    """The chain. A plugin that has both phases takes part in both."""
+class Chain:
+    """The plugins for one operation on one resource. One that has both phases takes part in both."""
+
+    __slots__ = (
+        "_dynamic",
+        "_mutating",
+        "_mutating_parts",
+        "_operation",
+        "_quota",
+        "_resource",
+        "_validating",
+        "activity",
+    )
 
     def __init__(
         self,
-        plugins: Sequence[AdmissionPlugin] = (),
-        creation_lock: CreationLock = lambda _: None,
-        dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - nothing changes it
-        quota: Quota | None = None,
+        operation: str,
+        resource: Resource,
+        plugins: Sequence[AdmissionPlugin],
+        dynamic: DynamicPlugin,
+        quota: Quota | None,
     ) -> None:
-        """`creation_lock` is held during a create in a namespace, if there is one, from `charge` to the write.
-
-        `quota` is last: what another plugin rejects is not counted.
-        """
-        mutating = [plugin for plugin in plugins if isinstance(plugin, MutatingPlugin)]
-        self._mutating = HandlerIndex[MutatingPlugin](mutating)
-        self._mutating_parts = HandlerIndex[MutatingPlugin](
-            [plugin for plugin in mutating if not isinstance(plugin, OfWholeObjects)]
+        self._operation = operation
+        self._resource = resource
+        handlers = [plugin for plugin in plugins if plugin.handles(operation, resource)]
+        mutating = [plugin for plugin in handlers if isinstance(plugin, MutatingPlugin)]
+        self._mutating = tuple(mutating)
+        self._mutating_parts = tuple(
+            plugin for plugin in mutating if not isinstance(plugin, OfWholeObjects)
         )
-        self._validating = HandlerIndex[ValidatingPlugin](
-            [plugin for plugin in plugins if isinstance(plugin, ValidatingPlugin)]
+        self._validating = tuple(
+            plugin for plugin in handlers if isinstance(plugin, ValidatingPlugin)
         )
         self._dynamic = dynamic
         self.activity = dynamic.activity
         """Whether there are policies and webhooks at all, which writes `prepare` for."""
-        self._quota = HandlerIndex[Quota]([quota] if quota is not None else [])
-        self.creation_lock = creation_lock
+        is_charged = quota is not None and quota.handles(operation, resource)
+        self._quota = quota if is_charged else None
 
-    async def prepare(self, operation: str, resource: Resource, info: RequestInfo) -> None:
+    async def prepare(self, info: RequestInfo) -> None:
         """Before a write asks anything else: policies and webhooks are read in short stretches."""
         if not self.activity.is_idle:
-            await self._dynamic.prepare(operation, resource, info)
+            await self._dynamic.prepare(self._operation, self._resource, info)
 
-    def mutates(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
+    def mutates(self, info: RequestInfo) -> bool:
         """Whether there are mutating plugins for these writes."""
-        plugins = self._mutating_parts if info.subresource else self._mutating
-        if plugins[operation, resource]:
+        if self._mutating_parts if info.subresource else self._mutating:
             return True
-        return not self.activity.is_idle and self._dynamic.mutates(operation, resource, info)
-
-    def calls_webhooks(self, operation: str, resource: Resource, info: RequestInfo) -> bool:
-        """Whether such writes may wait long for others, so that they must not hold what others wait for."""
         dynamic = self._dynamic
-        return not self.activity.is_idle and dynamic.calls_webhooks(operation, resource, info)
+        return not self.activity.is_idle and dynamic.mutates(self._operation, self._resource, info)
+
+    def calls_webhooks(self, info: RequestInfo) -> bool:
+        """Whether such writes may wait long for others, so that they must not hold what others wait for."""
+        if self.activity.is_idle:
+            return False
+        return self._dynamic.calls_webhooks(self._operation, self._resource, info)
 
     async def mutate(self, attributes: AdmissionAttributes) -> Mutated:
         """The object after all mutating plugins; each sees the changes of those before it.
@@ -258,10 +246,12 @@ class Admission:
         If policies or webhooks change it, the built-in plugins see it again, and then those that ask for it.
         """
         attributes, grown_by = await self._admit(attributes)
-        operation, resource, dynamic = attributes.operation, attributes.resource, self._dynamic
-        if self.activity.is_idle or not dynamic.mutates(operation, resource, attributes.info):
+        dynamic = self._dynamic
+        if self.activity.is_idle or not dynamic.mutates(
+            self._operation, self._resource, attributes.info
+        ):
             return Mutated(attributes.new, grown_by=grown_by)
-        first = await self._dynamic.mutate(attributes)
+        first = await dynamic.mutate(attributes)
         if first.object is None:
             return Mutated(attributes.new, first.warnings, grown_by=grown_by)
         info = replace(attributes.info, size=max(attributes.info.size, first.size))
@@ -269,7 +259,7 @@ class Admission:
         grown_by += more
         if not first.needs_second_round:
             return Mutated(changed.new, first.warnings, first.size, grown_by)
-        second = await self._dynamic.mutate_again(changed, first)
+        second = await dynamic.mutate_again(changed, first)
         new = changed.new if second.object is None else second.object
         warnings = (*first.warnings, *second.warnings)
         return Mutated(new, warnings, max(first.size, second.size), grown_by)
@@ -277,10 +267,9 @@ class Admission:
     async def _admit(self, attributes: AdmissionAttributes) -> tuple[AdmissionAttributes, int]:
         """The write after the built-in plugins, and the work on what they have added."""
         grown_by = 0
-        if attributes.operation == "delete":
+        if self._operation == "delete":
             return attributes, grown_by
-        plugins = self._mutating_parts if attributes.info.subresource else self._mutating
-        for plugin in plugins[attributes.operation, attributes.resource]:
+        for plugin in self._mutating_parts if attributes.info.subresource else self._mutating:
             new = await plugin.admit(attributes)
             if new is attributes.new:
                 continue
@@ -294,32 +283,47 @@ class Admission:
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations and warnings of all validating plugins; policies and webhooks come last."""
-        plugins = self._validating[attributes.operation, attributes.resource]
-        operations: list[Operation] = []
-        warnings: list[str] = []
-        for plugin in plugins:
+        result = ADMITTED
+        for plugin in self._validating:
             admitted = await plugin.validate(attributes)
             if admitted is not ADMITTED:
-                operations.extend(admitted.operations)
-                warnings.extend(admitted.warnings)
+                result = result.and_then(admitted)
         if not self.activity.is_idle:
-            warnings.extend(await self._dynamic.validate(attributes))
-        if not operations and not warnings:
-            return ADMITTED
-        return Admitted(tuple(operations), tuple(warnings))
+            result = result.and_then(Admitted((), await self._dynamic.validate(attributes)))
+        return result
 
-    def validates(self, operation: str, resource: Resource) -> bool:
+    def validates(self) -> bool:
         """Whether such writes have to be validated."""
-        return bool(self._validating[operation, resource]) or not self.activity.is_idle
+        return bool(self._validating) or not self.activity.is_idle
 
-    def charges(self, operation: str, resource: Resource) -> bool:
+    def charges(self) -> bool:
         """Whether such writes may have to be charged."""
-        for quota in self._quota[operation, resource]:
-            return not quota.is_idle
-        return False
+        return self._quota is not None and not self._quota.is_idle
 
     async def charge(self, attributes: AdmissionAttributes) -> Admitted:
         """The operations that charge the write to quotas."""
-        for plugin in self._quota[attributes.operation, attributes.resource]:
-            return await plugin.validate(attributes)
-        return ADMITTED
+        return ADMITTED if self._quota is None else await self._quota.validate(attributes)
+
+
+class Admission:
+    """The chains of one API server."""
+
+    def __init__(
+        self,
+        plugins: Sequence[AdmissionPlugin] = (),
+        creation_lock: CreationLock = lambda _: None,
+        dynamic: DynamicPlugin = NoDynamicPlugin(),  # noqa: B008 - nothing changes it
+        quota: Quota | None = None,
+    ) -> None:
+        """`creation_lock` is held during a create in a namespace, if there is one, from `charge` to the write.
+
+        `quota` is last: what another plugin rejects is not counted.
+        """
+        self._plugins = tuple(plugins)
+        self._dynamic = dynamic
+        self._quota = quota
+        self.creation_lock = creation_lock
+
+    def chain(self, operation: str, resource: Resource) -> Chain:
+        """The chain for such writes; it never changes."""
+        return Chain(operation, resource, self._plugins, self._dynamic, self._quota)

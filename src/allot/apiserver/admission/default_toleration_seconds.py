@@ -28,4 +28,4 @@ class DefaultTolerationSeconds(OfWholeObjects):
         pod = attributes.new
         spec = pod.rest.get("spec") or {}
         tolerant = self._tolerant.of(spec)
-        return pod if tolerant is spec else pod.with_value(tolerant, "spec")
+        return pod if tolerant is spec else pod.with_parts({"spec": tolerant})

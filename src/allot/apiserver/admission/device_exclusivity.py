@@ -17,7 +17,7 @@ import msgspec
 
 from allot.api.base import ApiObject
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import from_builtin, to_builtin
+from allot.api.decoding import from_builtin
 from allot.api.identities import DeviceId
 from allot.api.quantity import Quantity
 from allot.api.resource import DEVICE_ALREADY_ALLOCATED, GROUP
@@ -119,7 +119,7 @@ class DeviceExclusivity:
 
 
 _decoder: Final = msgspec.json.Decoder(Record, dec_hook=from_builtin)
-_encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
+_encoder: Final = msgspec.json.Encoder(enc_hook=str)
 
 
 @lru_cache(maxsize=10_000)
@@ -221,10 +221,13 @@ def _held_by_others(
                 return AlreadyHeld(
                     f"share {holder.share_id} of device {device} belongs to {by}", device
                 )
+    everyone = (*ours, *others)
     for name, capacity in published.capacity.items() if published is not None else ():
         # A share without consumed capacity counts like a request without a capacity.
         unstated = unrequested_amount(capacity) if checks_shares else None
-        total = _nanos(ours, name, unstated) + _nanos(others, name, unstated)
+        total = 0
+        for amount in _amounts(everyone, name, unstated):
+            total += amount.nanos
         if total > capacity.value.nanos and any(True for _ in _amounts(added, name, unstated)):
             wanted = sum(_amounts(ours, name, unstated), Quantity.of(0))
             taken = sum(_amounts(others, name, unstated), Quantity.of(0))
@@ -237,17 +240,13 @@ def _held_by_others(
 def _amounts(
     holders: tuple[Holder, ...], name: str, unstated: Quantity | None
 ) -> Iterator[Quantity]:
+    """What they consume; `unstated` stands for what is missing or negative."""
     for holder in holders:
         amount = holder.consumed.get(name)
         if unstated is not None and (amount is None or amount.nanos < 0):
             amount = unstated
         if amount is not None:
             yield amount
-
-
-def _nanos(holders: tuple[Holder, ...], name: str, unstated: Quantity | None) -> int:
-    """What they consume together."""
-    return sum(amount.nanos for amount in _amounts(holders, name, unstated))
 
 
 def _over_consumed(

@@ -36,7 +36,7 @@ class Priority:
         resolved = (await self._resolver()).of(spec)
         if isinstance(resolved, Denied):
             raise api_errors.forbidden(attributes.resource, attributes.key.name, resolved.message)
-        return pod if resolved["spec"] is spec else pod.with_value(resolved["spec"], "spec")
+        return pod if resolved["spec"] is spec else pod.with_parts({"spec": resolved["spec"]})
 
     async def _resolver(self) -> LastResult[Data | Denied]:
         """What all classes make of a spec: the same classes as for the last pod, unless one has changed."""

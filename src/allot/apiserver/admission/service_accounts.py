@@ -28,7 +28,7 @@ class ServiceAccountAdmission:
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         pod = attributes.new
-        name = pod.get("spec", "serviceAccountName") or DEFAULT_ACCOUNT
+        name = (pod.rest.get("spec") or {}).get("serviceAccountName") or DEFAULT_ACCOUNT
         if name == DEFAULT_ACCOUNT or MIRROR in pod.metadata.annotations:
             return ADMITTED
         namespace = attributes.key.namespace

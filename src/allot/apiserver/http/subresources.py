@@ -227,8 +227,9 @@ class Subresources:
             return bound
 
         update = Update(bound_pod, accept)
+        key = ObjectKey(target.namespace, target.name)
         try:
-            await self._writes.run(update, target, info)
+            await self._objects.update(target.resource, key, (update, info))
         except ApiError as error:
             await self._explain_missing(error, target)
             raise

@@ -271,10 +271,8 @@ class WriteHandlers:
         verb: str,
         options: WriteOptions,
     ) -> Written:
-        return await self.run(update, target, self.request_info(request, target, verb, options))
-
-    async def run(self, update: Update, target: Target, info: RequestInfo) -> Written:
         """Update the object that the URL names."""
+        info = self.request_info(request, target, verb, options)
         key = ObjectKey(target.namespace, target.name)
         return await self._objects.update(target.resource, key, (update, info))
 

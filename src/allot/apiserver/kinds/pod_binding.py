@@ -80,13 +80,12 @@ def bind(
     generation stays: the spec says no more than before what the pod should do.
     """
     metadata, wanted = pod.metadata, binding.get("metadata") or {}
-    name = metadata.name
-    for what, asked, found in (
-        ("UID", wanted.get("uid"), metadata.uid),
-        ("ResourceVersion", wanted.get("resourceVersion"), metadata.resource_version),
-    ):
-        if asked and asked != found:
-            return _unmet_precondition(pod, what, asked, found, dry_run=dry_run)
+    name, uid, version = metadata.name, wanted.get("uid"), wanted.get("resourceVersion")
+    if uid and uid != metadata.uid:
+        return _unmet_precondition(pod, "UID", uid, metadata.uid, dry_run=dry_run)
+    if version and version != metadata.resource_version:
+        found = metadata.resource_version
+        return _unmet_precondition(pod, "ResourceVersion", version, found, dry_run=dry_run)
     if metadata.deletion_timestamp is not None:
         return BindingRefused(f"pod {name} is being deleted, cannot be assigned to a host")
     spec = pod.rest.get("spec") or {}

@@ -56,8 +56,8 @@ _typed_specs: Final = LastResult(_typed_spec)
 
 def parts_of(pod: RawObject) -> PodParts:
     """The typed parts of a pod that has been decoded without error before. Its metadata does not become JSON for it."""
-    spec = _typed_specs.of(pod.get("spec", default={}))
-    status = msgspec.convert(pod.get("status", default={}), PodStatus, dec_hook=from_value)
+    spec = _typed_specs.of(pod.rest.get("spec") or {})
+    status = msgspec.convert(pod.rest.get("status") or {}, PodStatus, dec_hook=from_value)
     return PodParts(pod.metadata, spec, status)
 
 

@@ -123,6 +123,26 @@ def forget_resources() -> None:
         clear()
 
 
+class ByResource(dict[Resource, T]):
+    """What is made once of each resource. That of a custom resource, which comes and goes, is kept with it.
+
+    Unlike what is `per_resource`, it ends with its owner, such as one of several servers.
+    """
+
+    def __init__(self, make: Callable[[Resource], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, resource: Resource) -> T:
+        if resource.custom is None:
+            made = self[resource] = self._make(resource)
+            return made
+        if self._make not in resource.derived:
+            resource.derived[self._make] = self._make(resource)
+        kept: T = resource.derived[self._make]
+        return kept
+
+
 def resource_for(
     kind: Kind, definition: KindDefinition, custom: CustomVersion | None = None
 ) -> Resource:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from allot.api.base import replace
-from allot.apiserver.admission.chain import AdmissionAttributes, Handler, HandlerIndex
+from allot.apiserver.admission.chain import AdmissionAttributes, Handler
 from allot.apiserver.kinds.resources import Resource
 from allot.storage.interface import Operation
 
@@ -31,16 +31,18 @@ class BeginHooks:
     """The hooks of all kinds."""
 
     def __init__(self, hooks: Sequence[BeginHook] = ()) -> None:
-        self._hooks = HandlerIndex(hooks)
+        self._hooks = tuple(hooks)
 
-    def are_for(self, operation: str, resource: Resource) -> bool:
-        """Whether there are any for such writes."""
-        return bool(self._hooks[operation, resource])
+    def of(self, operation: str, resource: Resource) -> tuple[BeginHook, ...]:
+        """Those of such writes, which are always the same."""
+        return tuple(hook for hook in self._hooks if hook.handles(operation, resource))
 
-    async def begin(self, attributes: AdmissionAttributes) -> Begun:
-        operations: tuple[Operation, ...] = ()
-        for hook in self._hooks[attributes.operation, attributes.resource]:
-            begun = await hook.begin(attributes)
-            attributes = replace(attributes, new=begun.object)
-            operations += begun.operations
-        return Begun(attributes.new, operations)
+
+async def begin(hooks: Sequence[BeginHook], attributes: AdmissionAttributes) -> Begun:
+    """What the hooks make of a write, each of what those before it have made."""
+    operations: tuple[Operation, ...] = ()
+    for hook in hooks:
+        begun = await hook.begin(attributes)
+        attributes = replace(attributes, new=begun.object)
+        operations += begun.operations
+    return Begun(attributes.new, operations)

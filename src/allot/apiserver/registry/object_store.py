@@ -6,6 +6,7 @@ Storage errors become API errors in `storage_errors`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -13,14 +14,14 @@ from typing import Any, Final
 from allot.api.base import replace
 from allot.api.identities import ObjectKey
 from allot.apiserver import api_errors
-from allot.apiserver.admission.chain import ADMITTED, Admission, AdmissionAttributes
+from allot.apiserver.admission.chain import Admission, AdmissionAttributes
 from allot.apiserver.api_errors import ApiError
 from allot.apiserver.kinds.request import RequestInfo, WriteRequest
-from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.kinds.resources import ByResource, Resource
 from allot.apiserver.pacing import LARGE, Workers, json_work
 from allot.apiserver.registry import deletion
-from allot.apiserver.registry.begin_hooks import BeginHooks
-from allot.apiserver.registry.conversion import Converter, is_converted
+from allot.apiserver.registry.begin_hooks import BeginHooks, begin
+from allot.apiserver.registry.conversion import Converter
 from allot.apiserver.registry.deletion import DeleteOptions, Gone
 from allot.apiserver.registry.storage_encoding import (
     encode_for_storage,
@@ -32,9 +33,8 @@ from allot.apiserver.registry.uids import new_uid
 from allot.apiserver.registry.write_pipeline import Update, pipeline_for
 from allot.apiserver.registry.write_requests import WriteRequests
 from allot.apiserver.registry.write_results import RuleWarnings, Written, accepted, completed
+from allot.apiserver.registry.write_steps import WriteSteps, write_steps
 from allot.apiserver.watch_cache.caches import Caches
-from allot.apiserver.watch_cache.codec import Codec
-from allot.apiserver.watch_cache.codecs import storage_codec
 from allot.apiserver.watch_cache.storage_errors import api_error_for
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 from allot.client.wall_clock import wall_clock
@@ -79,8 +79,11 @@ class ObjectStore:
         self._store = store
         self._caches = caches
         self._gates = gates
-        self._admission = admission
-        self._hooks = hooks
+        self._creation_lock = admission.creation_lock
+        self._creates, self._updates, self._deletes = (
+            ByResource(partial(write_steps, operation, admission, hooks))
+            for operation in ("create", "update", "delete")
+        )
         self._workers = workers
         self._converter = converter
         self._clock = clock
@@ -107,11 +110,12 @@ class ObjectStore:
         managers: tuple[dict[str, Any], ...] = (),
     ) -> Written:
         """Store a new object with these managedFields; its name may be generated."""
-        generated = not obj.metadata.name and bool(obj.metadata.generate_name)
+        steps = self._creates[resource]
+        generated = obj.metadata.generate_name and not obj.metadata.name
         attempts = MAX_GENERATED_NAMES if generated else 1
         for attempt in range(attempts):
             try:
-                return await self._create(resource, namespace, obj, info, managers)
+                return await self._create(steps, namespace, obj, info, managers)
             except RevisionConflictError:
                 raise
             except StorageError as error:
@@ -123,30 +127,33 @@ class ObjectStore:
 
     async def _create(
         self,
-        resource: Resource,
+        steps: WriteSteps,
         namespace: str,
         obj: Any,
         info: RequestInfo,
         managers: tuple[dict[str, Any], ...],
     ) -> Written:
-        codec, converts = storage_codec(resource), is_converted(resource)
+        resource, codec, admission = steps.resource, steps.codec, steps.admission
         for _ in range(MAX_TRIES):
-            home = await self._namespace(resource, namespace)
+            home: StoredObject | None = None
+            if resource.namespaced:
+                home = await self._caches.namespace(namespace)
+                if home is None:
+                    raise api_errors.not_found(self._caches.namespaces, namespace)
             proposed: Any = obj
-            key: ObjectKey | None = None
             mutation_warnings: tuple[str, ...] = ()
-            size = info.size
-            if not self._admission.activity.is_idle:
-                await self._admission.prepare("create", resource, info)
-            if self._admission.mutates("create", resource, info):
+            seen, size = info, info.size
+            if not admission.activity.is_idle:
+                await admission.prepare(info)
+            if admission.mutates(info):
                 key = ObjectKey(namespace, obj.metadata.name or obj.metadata.generate_name)
                 attributes = AdmissionAttributes("create", resource, key, obj, None, info)
-                mutated = await self._admission.mutate(attributes)
+                mutated = await admission.mutate(attributes)
                 proposed, mutation_warnings = mutated.object, mutated.warnings
                 if mutated.changed_size or mutated.grown_by:
                     size = work_after(mutated, resource, size)
+                    seen = replace(info, size=size)
             request = self._requests.make(info, namespace, home)
-            worked = info if size == info.size else replace(info, size=size)
             if size <= LARGE:
                 new, warnings = self._prepared(resource, proposed, request)
             else:
@@ -160,54 +167,49 @@ class ObjectStore:
                 managed_fields=managers,
             )
             new = codec.with_metadata(new, metadata)
-            name = metadata.name
+            key = ObjectKey(namespace, metadata.name)
             if home is not None and home.object.is_terminating:
-                raise api_errors.namespace_is_terminating(resource, name, namespace)
-            if key is None or key.name != name:
-                key = ObjectKey(namespace, name)
-            attributes = AdmissionAttributes("create", resource, key, new, None, worked)
+                raise api_errors.namespace_is_terminating(resource, metadata.name, namespace)
+            attributes = AdmissionAttributes("create", resource, key, new, None, seen)
             operations: tuple[Operation, ...] = ()
-            if self._hooks.are_for("create", resource):
-                begun = await self._hooks.begin(attributes)
+            if steps.hooks:
+                begun = await begin(steps.hooks, attributes)
                 attributes, operations = replace(attributes, new=begun.object), begun.operations
-            admitted = ADMITTED
-            if self._admission.validates("create", resource):
+            if admission.validates():
                 try:
-                    admitted = await self._admission.validate(attributes)
+                    admitted = await admission.validate(attributes)
                 except ApiError as error:
                     error.warnings[:0] = mutation_warnings
                     raise
-            warnings = [*mutation_warnings, *warnings, *admitted.warnings]
+                operations += admitted.operations
+                warnings = [*warnings, *admitted.warnings]
             to_store = attributes.new
-            if converts:
+            if steps.is_converted:
                 to_store = await self._converter.to_store(resource, to_store)
-            operations += admitted.operations
-            lock = self._admission.creation_lock(namespace)
-            if lock is None:
-                stored = await self._store_new(attributes, to_store, home, operations, codec)
+            if admission.charges():
+                async with self._creation_lock(namespace) or nullcontext():
+                    operations += (await admission.charge(attributes)).operations
+                    stored = await self._store_new(steps, key, to_store, seen, home, operations)
             else:
-                async with lock:
-                    stored = await self._store_new(attributes, to_store, home, operations, codec)
+                stored = await self._store_new(steps, key, to_store, seen, home, operations)
             if stored is not None:
-                if converts:
+                if steps.is_converted:
                     stored = await self._converter.shown(resource, stored)
-                return Written(stored, warnings)
+                return Written(stored, [*mutation_warnings, *warnings])
             # the namespace or a quota changed meanwhile
         raise api_errors.conflict(resource, obj.metadata.name, api_errors.MODIFIED)
 
     async def _store_new(
         self,
-        attributes: AdmissionAttributes,
+        steps: WriteSteps,
+        key: ObjectKey,
         new: Any,
+        info: RequestInfo,
         home: StoredObject | None,
         more: tuple[Operation, ...],
-        codec: Codec,
     ) -> StoredObject | None:
-        """Store `new`, charged to quotas: the stored object; None if something else changed that it depends on."""
-        resource, key, info = attributes.resource, attributes.key, attributes.info
-        charged = ADMITTED
-        if self._admission.charges("create", resource):
-            charged = await self._admission.charge(attributes)
+        """The stored object; None if something else changed that it depends on."""
+        resource, codec = steps.resource, steps.codec
         store_key = self._caches.key(resource, *key)
         if info.size <= LARGE:
             body = encode_for_storage(codec, new)
@@ -217,17 +219,15 @@ class ObjectStore:
             if await self._caches.get(resource, store_key) is not None:
                 raise api_errors.already_exists(resource, key.name)
             return StoredObject(Entry(store_key, body, MISSING, MISSING), codec)
-        operations: list[Operation] = [Put(store_key, body, MISSING), *more, *charged.operations]
         if home is not None:
-            operations.append(Check(home.entry.key, home.entry.revision))
+            more += (Check(home.key, home.revision),)
         try:
-            revision = await self._writer(info)(*operations)
+            revision = await self._writer(info)(Put(store_key, body, MISSING), *more)
         except RevisionConflictError as error:
             if error.key == store_key:
                 raise api_errors.already_exists(resource, key.name) from None
             return None
-        entry = Entry(store_key, body, revision, revision)
-        return self._caches.written(resource, entry, new)
+        return self._caches.written(resource, Entry(store_key, body, revision, revision), new)
 
     def _prepared(
         self, resource: Resource, obj: Any, request: WriteRequest
@@ -237,15 +237,6 @@ class ObjectStore:
         if resource.info.is_typed:
             warnings = [*warnings, *self._rule_warnings.about(new)]
         return new, warnings
-
-    async def _namespace(self, resource: Resource, namespace: str) -> StoredObject | None:
-        """The namespace a new object goes to; None for kinds that have none."""
-        if not resource.namespaced:
-            return None
-        stored = await self._caches.namespace(namespace)
-        if stored is None:
-            raise api_errors.not_found(self._caches.namespaces, namespace)
-        return stored
 
     # --- update ---
 
@@ -259,13 +250,14 @@ class ObjectStore:
 
         Of several updates each applies to the result of the one before. They are stored together, or not at all.
         """
-        calls_webhooks = is_converted(resource)
-        if not self._admission.activity.is_idle:
+        steps = self._updates[resource]
+        admission, calls_webhooks = steps.admission, steps.is_converted
+        if not admission.activity.is_idle:
             for _, info in updates:
-                await self._admission.prepare("update", resource, info)
-                calls_webhooks |= self._admission.calls_webhooks("update", resource, info)
+                await admission.prepare(info)
+                calls_webhooks |= admission.calls_webhooks(info)
         store_key = self._caches.key(resource, *key)
-        attempt = partial(self._try_update, resource, key, updates)
+        attempt = partial(self._try_update, steps, key, updates)
         if calls_webhooks:
             # They may take long: other updates of the object do not wait for this one.
             return await self._retry_on_conflict(resource, key, store_key, attempt)
@@ -303,54 +295,52 @@ class ObjectStore:
 
     async def _try_update(
         self,
-        resource: Resource,
+        steps: WriteSteps,
         key: ObjectKey,
         updates: tuple[RequestedUpdate, ...],
         stored: StoredObject,
     ) -> Written | None:
         """The outcome; None after a write conflict."""
-        codec, admission = storage_codec(resource), self._admission
+        resource, codec, admission = steps.resource, steps.codec, steps.admission
         # Only DRA kinds ask what their namespace grants.
         asks_namespace = key.namespace and resource.info.is_typed
         home = await self._caches.namespace(key.namespace) if asks_namespace else None
-        stored_size, stored_work = len(stored.entry.value), json_work(stored.entry.value)
-        has_hooks, converts = self._hooks.are_for("update", resource), is_converted(resource)
-        shown = await self._converter.shown(resource, stored) if converts else stored
+        entry = stored.entry
+        stored_size, stored_work = len(entry.value), json_work(entry.value)
+        shown = await self._converter.shown(resource, stored) if steps.is_converted else stored
         new, gone = shown.object if shown.is_decoded else await self._decoded(shown), False
         warnings: list[str] = []
         operations: tuple[Operation, ...] = ()
         for update, info in updates:
             request = self._requests.make(info, key.namespace, home, stored_size)
-            size = info.size + stored_work
-            old = new
-            seen = info if stored_work <= LARGE else replace(info, size=size)
-            if size <= LARGE and not admission.mutates("update", resource, info):
-                proposed = update.propose(old, request)
-                new, noted = completed(update, proposed, old, request, resource)
+            old, seen, size = new, info, info.size + stored_work
+            if size <= LARGE and not admission.mutates(info):
+                new, noted = completed(update, update.propose(old, request), old, request, resource)
             else:
+                if stored_work > LARGE:
+                    seen = replace(info, size=size)
                 attributes = AdmissionAttributes("update", resource, key, None, old, seen)
-                new, noted, size = await self._updated(attributes, update, request, size)
-            if size > LARGE:
-                seen = replace(info, size=size)
-            if has_hooks:
+                new, noted, size = await self._updated(steps, attributes, update, request, size)
+                if size > LARGE:
+                    seen = replace(info, size=size)
+            if steps.hooks:
                 attributes = AdmissionAttributes("update", resource, key, new, old, seen)
-                begun = await self._hooks.begin(attributes)
+                begun = await begin(steps.hooks, attributes)
                 operations += begun.operations
                 if begun.object is not new:
                     new = with_known_times(begun.object, old, codec)
             gone = deletion.is_finished(new)
             warnings += noted
-            validates = admission.validates("update", resource)
-            if validates or admission.charges("update", resource):
-                attributes = AdmissionAttributes("update", resource, key, new, old, seen, gone)
+            attributes = AdmissionAttributes("update", resource, key, new, old, seen, gone)
+            if admission.validates():
                 admitted = await admission.validate(attributes)
                 operations += admitted.operations
                 warnings += admitted.warnings
-                if admission.charges("update", resource):
-                    operations += (await admission.charge(attributes)).operations
+            if admission.charges():
+                operations += (await admission.charge(attributes)).operations
             if gone:
                 break
-        if converts:
+        if steps.is_converted:
             new = await self._converter.to_store(resource, new)
         if size <= LARGE:
             body = encode_for_storage(codec, new)
@@ -359,14 +349,14 @@ class ObjectStore:
         if body == stored.without_revision(codec, codec.storage_version):
             return Written(shown, warnings)
         if info.dry_run:
-            written = StoredObject(replace(stored.entry, value=body), codec)
+            written = StoredObject(replace(entry, value=body), codec)
             return Written(await self._converter.shown(resource, written), warnings, gone)
         revision = await self._replace(info, stored, None if gone else body, operations)
         if revision is None:
             return None
-        entry = Entry(stored.key, body, revision, stored.entry.created)
+        entry = Entry(stored.key, body, revision, entry.created)
         written = StoredObject(entry, codec) if gone else self._caches.written(resource, entry, new)
-        if converts:
+        if steps.is_converted:
             written = await self._converter.shown(resource, written)
         return Written(written, warnings, gone)
 
@@ -376,24 +366,25 @@ class ObjectStore:
 
     async def _updated(
         self,
+        steps: WriteSteps,
         attributes: AdmissionAttributes,
         update: Update,
         request: WriteRequest,
         size: int,
     ) -> tuple[Any, list[str], int]:
         """What the update makes of the stored object, after mutating admission and the write pipeline; warnings; the work on it."""
-        resource, old = attributes.resource, attributes.old
+        resource, admission, old = steps.resource, steps.admission, attributes.old
 
         def complete(proposed: Any) -> tuple[Any, list[str]]:
             return completed(update, proposed, old, request, resource)
 
-        if not self._admission.mutates("update", resource, attributes.info):
+        if not admission.mutates(attributes.info):
             new, warnings = await self._workers.run(
                 size, lambda: complete(update.propose(old, request))
             )
             return new, warnings, size
         proposed = await self._workers.run(size, lambda: update.propose(old, request))
-        mutated = await self._admission.mutate(replace(attributes, new=proposed))
+        mutated = await admission.mutate(replace(attributes, new=proposed))
         size = work_after(mutated, resource, size)
         new, warnings = await self._workers.run(size, lambda: complete(mutated.object))
         return new, [*mutated.warnings, *warnings], size
@@ -407,18 +398,18 @@ class ObjectStore:
             resource,
             key,
             self._caches.key(resource, *key),
-            lambda stored: self._try_delete(resource, key, stored, options, info),
+            lambda stored: self._try_delete(self._deletes[resource], key, stored, options, info),
         )
 
     async def _try_delete(
         self,
-        resource: Resource,
+        steps: WriteSteps,
         key: ObjectKey,
         stored: StoredObject,
         options: DeleteOptions,
         info: RequestInfo,
     ) -> Written | None:
-        codec = storage_codec(resource)
+        resource, codec, admission = steps.resource, steps.codec, steps.admission
         shown = await self._converter.shown(resource, stored)
         old = shown.object if shown.is_decoded else await self._decoded(shown)
         deletion.check_preconditions(options, old.metadata, resource)
@@ -428,10 +419,10 @@ class ObjectStore:
         seen = info if stored_work <= LARGE else replace(info, size=info.size + stored_work)
         attributes = AdmissionAttributes("delete", resource, key, None, old, seen, gone, options)
         warnings: list[str] = []
-        await self._admission.prepare("delete", resource, info)
-        if self._admission.mutates("delete", resource, info):
-            warnings += (await self._admission.mutate(attributes)).warnings
-        admitted = await self._admission.validate(attributes)
+        await admission.prepare(info)
+        if admission.mutates(info):
+            warnings += (await admission.mutate(attributes)).warnings
+        admitted = await admission.validate(attributes)
         warnings += admitted.warnings
         body = (
             stored.entry.value

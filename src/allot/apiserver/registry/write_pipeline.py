@@ -84,13 +84,12 @@ class WritePipeline:
         metadata = metadata_for_create(new.metadata, request, namespaced=self._namespaced)
         placed = new if metadata is new.metadata else strategy.with_metadata(new, metadata)
         prepared = strategy.prepare_create(placed, request)
-        early = len(request.warnings or ())
+        early = len(request.warnings) if request.warnings else 0
         errors = strategy.validate_create(prepared, request)
         outcome = self._validated(prepared, errors, request, strategy.warnings, early)
         version = new.metadata.resource_version
-        has_version = version and _is_version(version)
-        if has_version and not request.dry_run and isinstance(outcome, Accepted):
-            return Refused(422, "", VERSION_OF_NEW)
+        if version and _is_version(version) and not request.dry_run:
+            return Refused(422, "", VERSION_OF_NEW) if isinstance(outcome, Accepted) else outcome
         return outcome
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
@@ -116,14 +115,14 @@ class WritePipeline:
         new = self._with_stored(new, old)
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
-        return self._validated(prepared, errors, request, lambda _: [])
+        return self._validated(prepared, errors, request)
 
     def _validated(
         self,
         prepared: Any,
         errors: Iterable[FieldError],
         request: WriteRequest,
-        warnings_about: Callable[[Any], list[str]],
+        warnings_about: Callable[[Any], list[str]] | None = None,
         early: int = 0,
     ) -> Outcome:
         """The outcome by the errors of validation; the first `early` warnings of the request come before those of the kind."""
@@ -131,7 +130,10 @@ class WritePipeline:
         given = request.warnings or []
         if listed:
             return Rejected(self._strategy.as_listed(listed, request), warnings=given)
-        return Accepted(prepared, [*given[:early], *warnings_about(prepared), *given[early:]])
+        warnings = warnings_about(prepared) if warnings_about is not None else []
+        return Accepted(
+            prepared, [*given[:early], *warnings, *given[early:]] if given else warnings
+        )
 
     def _without_zero_version(self, new: Any) -> Any:
         """The object; version 0 is the same as none."""

@@ -66,14 +66,25 @@ def test_only_plugins_that_handle_a_write_see_it_in_order() -> None:
     ]
     admission = Admission(plugins)
 
-    for _ in range(3):
-        assert asyncio.run(admission.mutate(attributes("create", PODS))).object == "ad"
-        assert asyncio.run(admission.mutate(attributes("create", NODES))).object == "b"
-        assert asyncio.run(admission.mutate(attributes("update", PODS))).object == ""
-    assert {plugin.asked for plugin in plugins} == {3}
+    def mutated(operation: str, resource: Resource) -> Any:
+        chain = admission.chain(operation, resource)
+        return asyncio.run(chain.mutate(attributes(operation, resource))).object
+
+    assert mutated("create", PODS) == "ad"
+    assert mutated("create", NODES) == "b"
+    assert mutated("update", PODS) == ""
     info = attributes("create", PODS).info
-    assert admission.mutates("create", PODS, info)
-    assert not admission.mutates("update", PODS, info)
+    assert admission.chain("create", PODS).mutates(info)
+    assert not admission.chain("update", PODS).mutates(info)
+
+
+def test_plugins_are_asked_once_what_they_handle() -> None:
+    plugins = [Mutating("a", "create", PODS), Mutating("b", "create", NODES)]
+    chain = Admission(plugins).chain("create", PODS)
+
+    for _ in range(3):
+        assert asyncio.run(chain.mutate(attributes("create", PODS))).object == "a"
+    assert {plugin.asked for plugin in plugins} == {1}
 
 
 class OnlyWhole(Mutating, OfWholeObjects):
@@ -81,36 +92,40 @@ class OnlyWhole(Mutating, OfWholeObjects):
 
 
 def test_plugins_of_whole_objects_do_not_see_writes_of_subresources() -> None:
-    admission = Admission([Mutating("a", "update", PODS), OnlyWhole("b", "update", PODS)])
+    plugins = [Mutating("a", "update", PODS), OnlyWhole("b", "update", PODS)]
+    chain = Admission(plugins).chain("update", PODS)
 
-    assert asyncio.run(admission.mutate(attributes("update", PODS))).object == "ab"
+    assert asyncio.run(chain.mutate(attributes("update", PODS))).object == "ab"
     part = attributes("update", PODS, subresource="status")
-    assert asyncio.run(admission.mutate(part)).object == "a"
-    assert not Admission([OnlyWhole("b", "update", PODS)]).mutates("update", PODS, part.info)
+    assert asyncio.run(chain.mutate(part)).object == "a"
+    only_whole = Admission([OnlyWhole("b", "update", PODS)]).chain("update", PODS)
+    assert not only_whole.mutates(part.info)
 
 
 def test_operations_and_warnings_of_validating_plugins_add_up() -> None:
     plugins = [Validating("a", "create", PODS), Validating("b", "create", PODS)]
 
-    admitted = asyncio.run(Admission(plugins).validate(attributes("create", PODS, "x")))
+    chain = Admission(plugins).chain("create", PODS)
+    admitted = asyncio.run(chain.validate(attributes("create", PODS, "x")))
 
     assert [put.key for put in admitted.operations] == ["a of x", "b of x"]
     assert admitted.warnings == ("warned by a", "warned by b")
 
 
 def test_plugins_without_a_phase_are_skipped_in_it() -> None:
-    admission = Admission([Mutating("a", "create", PODS)])
+    chain = Admission([Mutating("a", "create", PODS)]).chain("create", PODS)
 
-    assert asyncio.run(admission.validate(attributes("create", PODS))) == Admitted()
-    assert not admission.validates("create", PODS)
+    assert asyncio.run(chain.validate(attributes("create", PODS))) == Admitted()
+    assert not chain.validates()
 
 
 def test_writes_that_nobody_validates_need_not_be_described() -> None:
     admission = Admission([Validating("a", "create", PODS)], dynamic=NoDynamicPlugin())
-    assert admission.validates("create", PODS)
-    assert not admission.validates("update", PODS)
-    admission.activity.is_idle = False
-    assert admission.validates("update", PODS), "a policy may have been registered"
+    assert admission.chain("create", PODS).validates()
+    updates = admission.chain("update", PODS)
+    assert not updates.validates()
+    updates.activity.is_idle = False
+    assert updates.validates(), "a policy may have been registered"
 
 
 class Charging(Validating):
@@ -119,14 +134,14 @@ class Charging(Validating):
 
 def test_writes_are_charged_while_there_are_quotas() -> None:
     quota = Charging("quota", "create", PODS)
-    admission = Admission(quota=quota)
-    assert admission.charges("create", PODS)
-    assert not admission.charges("update", PODS)
-    charged = asyncio.run(admission.charge(attributes("create", PODS, "x")))
+    chain = Admission(quota=quota).chain("create", PODS)
+    assert chain.charges()
+    assert not Admission(quota=quota).chain("update", PODS).charges()
+    charged = asyncio.run(chain.charge(attributes("create", PODS, "x")))
     assert [put.key for put in charged.operations] == ["quota of x"]
     quota.is_idle = True
-    assert not admission.charges("create", PODS)
-    assert not Admission().charges("create", PODS)
+    assert not chain.charges()
+    assert not Admission().chain("create", PODS).charges()
 
 
 class Labels:

@@ -161,6 +161,7 @@ def test_conditions_of_the_status() -> None:
     assert obj.true_since("Other") is None
     assert RawObject({}).condition("Ready") is None
     assert not RawObject({"status": {"conditions": None}}).has_condition("Ready")
+    assert not RawObject({"status": "text"}).has_condition("Ready")
 
 
 @pytest.mark.parametrize("is_changed", [False, True])

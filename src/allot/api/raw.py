@@ -54,6 +54,14 @@ class RawObject:
         return {**self.rest, "metadata": known}
 
     @classmethod
+    def with_rest(cls, rest: Mapping[str, Any], metadata: ObjectMeta) -> Self:
+        """An object with this metadata. Of that in `rest` only fields that `ObjectMeta` does not have count."""
+        made = cls(rest)
+        made.metadata = metadata
+        del made.data
+        return made
+
+    @classmethod
     def from_json(cls, body: bytes) -> Self:
         """The object in `body`; `DecodeError` if it is not a JSON object."""
         return cls(read_document(body))

@@ -26,6 +26,7 @@ from allot.apiserver.managed_fields.managers import (
     Ownership,
 )
 from allot.apiserver.managed_fields.merging import merge
+from allot.apiserver.managed_fields.new_objects import NewObjects
 from allot.apiserver.managed_fields.updated_objects import (
     Differences,
     UpdatedDocument,
@@ -129,21 +130,27 @@ class FieldManager:
         self._subresource = subresource
         self._schema_changes = schema_changes
         """Whether fields that are atomic now may have been granular when managers were stored."""
-        self._not_owned = union(_SERVER_FIELDS, ignored or {})
-        self._updater = Updater(versions, api_version, ignored or {})
+        self._updater = updater = Updater(versions, api_version, ignored or {})
+        not_owned = union(_SERVER_FIELDS, ignored or {})
+        self._new_objects = NewObjects(lambda: updater.type, empty, not_owned)
         self._differences = Differences(
             self._compared,
-            {element.removeprefix("f:") for element, below in (ignored or {}).items() if not below},
+            frozenset(
+                element.removeprefix("f:")
+                for element, below in (ignored or {}).items()
+                if not below
+            ),
+            lambda: updater.type,
         )
 
     # --- update ---
 
     def created(self, new: Document, sent: Entries, manager: str, now: str) -> list[dict[str, Any]]:
-        """The entries of a new object, which may have been sent with entries."""
+        """The entries of a new object, which may have been sent with entries. Without, its metadata may be an `ObjectMeta`."""
         if sent:
             updated = UpdatedDocument(self._empty, new)
             return self.updated(updated, (), sent, manager, now, is_new=True)
-        fields = self._updater.created(self._empty, new, self._not_owned)
+        fields = self._new_objects.fields(new)
         if not fields:
             return []
         name, version, part = manager or UNKNOWN, self._api_version, self._subresource

@@ -28,6 +28,7 @@ from allot.apiserver.managed_fields.managers import ManagedFields, Manager, Owne
 from allot.apiserver.managed_fields.merging import merge
 from allot.apiserver.managed_fields.removal import remove_items, with_named_fields
 from allot.apiserver.managed_fields.schema_changes import reconciled
+from allot.apiserver.managed_fields.validation import valid_fields
 from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
@@ -133,6 +134,11 @@ class Updater:
     def applied_fields(self, config: Document) -> FieldSet:
         """The fields that a manager owns who applies this."""
         return recursive_difference(field_set(self.type, config), self._ignored)
+
+    def valid_fields(self, config: Document) -> FieldSet | None:
+        """The same in one pass with its validation; None unless it certainly is valid."""
+        fields = valid_fields(self.type, config)
+        return None if fields is None else recursive_difference(fields, self._ignored)
 
     def _is_unowned(self, config: Document, owners: ManagedFields, writer: Manager) -> bool:
         """Whether no other manager owns anything in the top-level fields of an applied configuration."""

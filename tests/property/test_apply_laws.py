@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 from allot.apiserver.managed_fields import field_sets
 from allot.apiserver.managed_fields.comparison import compare, field_set
 from allot.apiserver.managed_fields.field_manager import FieldManager
-from allot.apiserver.managed_fields.field_sets import FieldSet, difference, intersection, union
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    difference,
+    intersection,
+    overlap,
+    union,
+)
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
 from allot.apiserver.managed_fields.managers import capped, decode_stored, encode
 from allot.apiserver.managed_fields.merging import merge
 from allot.apiserver.managed_fields.updater import ApplyConflictError, UnknownVersionError
+from allot.apiserver.managed_fields.validation import type_problems, valid_fields
 from allot.apiserver.managed_fields.value_types import ValueType
 from allot.apiserver.schemas.types import type_named
 
@@ -115,6 +122,8 @@ def test_sets_of_paths_are_sets(left: FieldSet, right: FieldSet) -> None:
     assert members(union(left, right)) == members(left) | members(right)
     assert members(intersection(left, right)) == members(left) & members(right)
     assert members(difference(left, right)) == members(left) - members(right)
+    assert overlap(left, right) == bool(members(left) & members(right))
+    assert overlap(left, right) == (difference(left, right) is not left)
 
 
 @given(sets)
@@ -160,6 +169,36 @@ def test_what_is_applied_is_there(live: Document, applied: Document) -> None:
     compared = compare(TYPE, applied, merged)
     assert not members(compared.modified) & claimed
     assert not members(compared.removed) & claimed
+
+
+MISFITS: Final[tuple[Document, ...]] = (
+    {},
+    {"unknown": 1},
+    {"spec": 1},
+    {"spec": None},
+    {"spec": []},
+    {"spec": {"replicas": "one"}},
+    {"spec": {"template": {"spec": {"containers": {}}}}},
+    {"spec": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "a"}]}}}},
+    {"spec": {"template": {"spec": {"containers": ["text"]}}}},
+    {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": 1}]}}}},
+    {"spec": {"selector": {"matchLabels": {"a": 1}}}},
+    {"spec": {"selector": {"matchLabels": {"a": None, "b": "c"}}}},
+    {"metadata": {"labels": {"a": ["b"]}, "finalizers": ["a", "b"]}},
+    {"metadata": {"finalizers": ["a", "a"]}},
+)
+
+
+@given(configurations(), st.sampled_from(MISFITS))
+def test_fields_are_found_while_they_are_validated(config: Document, more: Document) -> None:
+    document = {**config, **more}
+
+    found = valid_fields(TYPE, document)
+
+    if any(type_problems(TYPE, document)):
+        assert found is None
+    else:
+        assert msgspec.json.encode(found) == msgspec.json.encode(field_set(TYPE, document))
 
 
 # --- writes that take nothing from others ---

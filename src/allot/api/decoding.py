@@ -96,10 +96,9 @@ def from_value(_: type, value: Any) -> Quantity:
     return quantity_from_json(repr(value) if type(value) is float else value)
 
 
-def to_builtin(value: object) -> object:
-    """Encoding hook of msgspec for our own types."""
-    assert isinstance(value, Quantity)
-    return str(value)
+def to_builtin(value: Any) -> str:
+    """Encoding hook of msgspec for our own types, which are quantities only: nothing else has a text."""
+    return value.text or str(value)
 
 
 def _syntax_error(error: Exception) -> str:

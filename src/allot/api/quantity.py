@@ -66,11 +66,12 @@ def _power_of_ten(exponent: int) -> int:
 class Quantity:
     """An exact amount and the way it is written. Immutable; equal and hashed by amount."""
 
-    __slots__ = ("_scale", "_text", "_wide", "format", "nanos")
+    __slots__ = ("_scale", "_wide", "format", "nanos", "text")
 
     nanos: int
     format: Format
-    _text: str  # "" until it is needed
+    text: str
+    """The string form, if it has been needed yet: `str` has it always."""
     _scale: int  # the decimal scale the amount is held at
     _wide: bool  # held with arbitrary precision instead of int64
 
@@ -79,7 +80,7 @@ class Quantity:
     ) -> None:  # `Quantity.parse` and `Quantity.of` are the ways in
         self.nanos = nanos
         self.format = format_
-        self._text = text
+        self.text = text
         self._scale = scale
         self._wide = wide
 
@@ -106,9 +107,9 @@ class Quantity:
 
     def __str__(self) -> str:
         """The string form: as read if that was canonical enough, else canonical."""
-        if not self._text:
-            self._text = self.canonical()
-        return self._text
+        if not self.text:
+            self.text = self.canonical()
+        return self.text
 
     def __repr__(self) -> str:
         return f"Quantity.parse({str(self)!r})"

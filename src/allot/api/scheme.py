@@ -6,7 +6,7 @@ versions). Everything behind the API border works with hub objects only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -209,6 +209,11 @@ def to_version(hub_object: Any, gvk: GroupVersionKind) -> Any:
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_builtin)
 
 
+def encode_as(hub_object: Any, version: Version) -> bytes:
+    """JSON for clients of a version, without its type."""
+    return _encoded(version.from_hub(hub_object))
+
+
 def encode_object(hub_object: Any, gvk: GroupVersionKind, *, type_meta: bool = True) -> bytes:
     """JSON for clients of this version."""
     body = _encoded(lookup(gvk)[1].from_hub(hub_object))
@@ -232,14 +237,15 @@ def type_head(gvk: GroupVersionKind) -> bytes:
     return f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.group_version}"'.encode()
 
 
-def encode_parts(hub_objects: Iterable[Any], names: Collection[str], version: Version) -> bytes:
-    """A JSON list of objects with some of their top-level fields, for clients of a version that has the fields of the hub."""
-    return _encoder.encode([_parts(version.from_hub(each), names) for each in hub_objects])
+def encode_parts(old: Any, new: Any, names: Collection[str], version: Version) -> bytes:
+    """A JSON list of two hub objects with some of their top-level fields, for clients of a version that has these."""
+    before, after = version.from_hub(old), version.from_hub(new)
+    return _encoder.encode([_parts(before, names), _parts(after, names)])
 
 
-def encode_metadata(each: Iterable[ObjectMeta]) -> bytes:
-    """The same of objects with nothing but their metadata, which is the same in all versions."""
-    return _encoder.encode([{"metadata": metadata} for metadata in each])
+def encode_metadata(old: ObjectMeta, new: ObjectMeta) -> bytes:
+    """The same of two objects with nothing but their metadata, which is the same in all versions."""
+    return _encoder.encode([{"metadata": old}, {"metadata": new}])
 
 
 def _parts(versioned: Any, names: Collection[str]) -> dict[str, Any]:
@@ -258,16 +264,18 @@ def encode_hub(hub_object: Any) -> bytes:
 # objects which have one take the slower way.
 
 
+_CLAIMS: Final = (ResourceClaim, v1beta1.ResourceClaim)
+_TEMPLATES: Final = (ResourceClaimTemplate, v1beta1.ResourceClaimTemplate)
+
+
 def _has_null_lists(versioned: Any) -> bool:
-    match versioned:
-        case ResourceClaim() | v1beta1.ResourceClaim():
-            reported = versioned.status.devices
-            return not versioned.spec.devices.requests or (
-                bool(reported) and not all(device.conditions for device in reported)
-            )
-        case ResourceClaimTemplate() | v1beta1.ResourceClaimTemplate():
-            return not versioned.spec.spec.devices.requests
-    return False
+    kind = versioned.__class__
+    if kind in _CLAIMS:
+        reported = versioned.status.devices
+        return not versioned.spec.devices.requests or (
+            bool(reported) and not all(device.conditions for device in reported)
+        )
+    return kind in _TEMPLATES and not versioned.spec.spec.devices.requests
 
 
 def _with_null_lists(versioned: Any) -> Any:

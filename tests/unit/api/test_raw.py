@@ -15,6 +15,7 @@ from allot.api.base import replace
 from allot.api.core import Event, Namespace, Node, Pod, ResourceQuota
 from allot.api.decoding import DecodeError
 from allot.api.identities import GroupVersionKind, ObjectKey
+from allot.api.meta import ObjectMeta
 from allot.api.quantity import Quantity
 from allot.api.raw import RawObject
 
@@ -161,6 +162,19 @@ def test_conditions_of_the_status() -> None:
     assert obj.true_since("Other") is None
     assert RawObject({}).condition("Ready") is None
     assert not RawObject({"status": {"conditions": None}}).has_condition("Ready")
+    assert not RawObject({"status": "text"}).has_condition("Ready")
+
+
+def test_an_object_with_metadata_that_is_not_json_yet() -> None:
+    rest = {"metadata": {"name": "old", "unknown": 1}, "kind": "Pod"}
+
+    obj = RawObject.with_rest(rest, ObjectMeta(name="a", namespace="b"))
+
+    assert (obj.metadata.name, obj.key.name) == ("a", "a")
+    assert obj.data == {
+        "metadata": {"name": "a", "namespace": "b", "unknown": 1},
+        "kind": "Pod",
+    }
 
 
 @pytest.mark.parametrize("is_changed", [False, True])

@@ -97,6 +97,8 @@ def _condition_defaults(condition: Data) -> Data:
 
 def with_addresses(owner: Data, single: str, several: str, key: str = "ip") -> Data:
     """An object whose first address is also in a field of its own, which counts if they differ."""
+    if single not in owner and several not in owner:
+        return owner
     one, many = owner.get(single), owner.get(several)
     first = many[0] if isinstance(many, list) and many else None
     if key:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,7 @@ from msgspec.structs import astuple
 from allot.api import scheme
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
-from allot.api.decoding import decode, to_builtin
+from allot.api.decoding import decode
 from allot.api.identities import GroupVersion
 from allot.api.managed_fields import without_managed_fields
 from allot.api.meta import ObjectMeta
@@ -24,7 +23,7 @@ from allot.apiserver.managed_fields.comparison import Comparison
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.field_manager import FieldManager
 from allot.apiserver.managed_fields.kind_schemas import empty_object, value_type
-from allot.apiserver.managed_fields.partial_decoding import decode_all_partly, decode_partly
+from allot.apiserver.managed_fields.partial_decoding import decode_partly
 from allot.apiserver.managed_fields.updated_objects import (
     Differences,
     UpdatedDocument,
@@ -135,7 +134,7 @@ def field_manager_of(target: Target) -> FieldManager:
 
 
 def new_document(obj: Any, target: Target) -> Document:
-    """The same of a new object: of DRA kinds all but the metadata stays JSON.
+    """The parts of a new object as far as ownership goes: those of DRA kinds stay JSON, and the metadata as it is.
 
     Of a claim in the hub version it has the spec as it is, which claims may share, and not the status, which its creator does not own.
     """
@@ -144,10 +143,9 @@ def new_document(obj: Any, target: Target) -> Document:
         and obj.spec.devices.requests  # without any they are written as null
         and _has_typed_parts(target.resource, target.version)
     ):
-        metadata = msgspec.json.decode(_encode(obj.metadata))
-        return {"metadata": metadata, "spec": obj.spec}
+        return {"metadata": obj.metadata, "spec": obj.spec}
     if isinstance(obj, RawObject):
-        document = codec_for(target.resource).document(obj, target.version)
+        document = codec_for(target.resource).parts_of_new(obj, target.version)
         metadata = document["metadata"]
         if metadata.__class__ is dict and "managedFields" in metadata:
             kept = {name: each for name, each in metadata.items() if name != "managedFields"}
@@ -156,11 +154,10 @@ def new_document(obj: Any, target: Target) -> Document:
     gvk = target.resource.gvk(target.version)
     body = scheme.encode_object(without_managed_fields(obj), gvk, type_meta=False)
     document = _parts_decoder.decode(body)
-    document["metadata"] = msgspec.json.decode(document["metadata"])
+    document["metadata"] = obj.metadata
     return document
 
 
-_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
 _parts_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -199,36 +196,30 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
         return partial_document(self.old, self.target), partial_document(self.new, self.target)
 
     def compared(self, differences: Differences) -> Comparison:
-        _, type_ = _version_and_type(self.target.resource, self.target.version)
-        return differences.of_text(
-            self.differing(differences.ignored), partial(decode_all_partly, type_=type_)
-        )
+        return differences.of_text(self.differing(differences.ignored))
 
-    def differing(self, ignored: Container[str]) -> bytes:
+    def differing(self, ignored: frozenset[str]) -> bytes:
         """Both with the fields that differ, as one list."""
         old, new = self.old, self.new
-        fields = zip(old.__struct_fields__, astuple(old), astuple(new), strict=True)
         names = [
             name
-            for name, was, is_now in fields
-            if was is not is_now and name not in ignored and was != is_now
+            for name in _names_but(old.__class__, ignored)
+            if (was := getattr(old, name)) is not (is_now := getattr(new, name)) and was != is_now
         ]
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
             if len(names) == 1:
-                return scheme.encode_metadata((before, after))
+                return scheme.encode_metadata(before, after)
             old, new = replace(old, metadata=before), replace(new, metadata=after)
-        version, _ = _version_and_type(self.target.resource, self.target.version)
-        return scheme.encode_parts((old, new), names, version)
+        resource = self.target.resource
+        version = scheme.version_of(resource.info, self.target.version)
+        return scheme.encode_parts(old, new, names, version)
 
 
 @cache
-def _version_and_type(resource: Resource, version: str) -> tuple[scheme.Version, ValueType]:
-    """How a version of a DRA kind is written, and who can own which parts of it."""
-    gvk = resource.gvk(version)
-    schema = type_of(gvk)
-    assert schema is not None
-    return scheme.lookup(gvk)[1], value_type(schema.name)
+def _names_but(kind: type[msgspec.Struct], ignored: frozenset[str]) -> tuple[str, ...]:
+    """The fields of objects of a kind without those that are ignored."""
+    return tuple(name for name in kind.__struct_fields__ if name not in ignored)
 
 
 def _differing_metadata(old: ObjectMeta, new: ObjectMeta) -> tuple[ObjectMeta, ObjectMeta]:

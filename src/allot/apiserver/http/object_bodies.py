@@ -77,24 +77,32 @@ class ObjectBodies:
     def read(
         self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
     ) -> ReadBody:
-        content_type = request.headers.get("content-type", "")
-        if content_type != JSON:
-            content_type = media_type(content_type)
-        now = self._clock()
+        obj, now = None, self._clock()
         warnings: list[str] = []
-        if content_type == PROTOBUF:
-            obj = self.read_protobuf(request.body, target, now)
-        elif content_type == JSON and request.body[:1] == b"{":
-            obj, warnings = self.read_json(request.body, target, options, now)
-        else:
-            body = json_body(request, target.resource.gvk(target.version))
-            obj, warnings = self.read_json(body.json, target, options, now, body.duplicates)
+        if request.body[:8] in _TYPE_FIRST and request.headers.get("content-type") == JSON:
+            obj = codec_for(target.resource).decode_known(request.body, target.version)
+        if obj is None:
+            obj, warnings = self._read_body(request, target, options, now)
         placed = in_place(obj, target, verb=verb)
         if verb != "create":
             return ReadBody(placed, warnings)
         # The namespace that it is given has no owner: the object as it was sent will do, which is decoded already.
         managers = managers_of_new(obj, request, target, now)
         return ReadBody(placed, warnings, managers)
+
+    def _read_body(
+        self, request: ApiRequest, target: Target, options: WriteOptions, now: datetime
+    ) -> tuple[Any, list[str]]:
+        """An object that has to be read as a whole."""
+        content_type = request.headers.get("content-type", "")
+        if content_type != JSON:
+            content_type = media_type(content_type)
+        if content_type == PROTOBUF:
+            return self.read_protobuf(request.body, target, now), []
+        if content_type == JSON and request.body[:1] == b"{":
+            return self.read_json(request.body, target, options, now)
+        body = json_body(request, target.resource.gvk(target.version))
+        return self.read_json(body.json, target, options, now, body.duplicates)
 
     def _decode_error_text(self, error: DecodeError) -> str:
         return error.located if LOCATED_ERRORS in self._gates else str(error)
@@ -109,14 +117,10 @@ class ObjectBodies:
     ) -> tuple[Any, list[str]]:
         """The object in JSON, and what was ignored in it, with the field validation that the client asks for."""
         resource, version = target.resource, target.version
+        codec = codec_for(resource)
         gvk = resource.gvk(version)
         if resource.custom is not None:
             check_custom_kind(body, gvk)
-        codec = codec_for(resource)
-        if body[:8] in _TYPE_FIRST and not duplicates:
-            known = codec.decode_known(body, version)
-            if known is not None:
-                return known, []
         check_type(body, gvk)
         if len(body) > LARGE:
             release_interpreter(len(body))
@@ -259,7 +263,8 @@ def unnamed(name: str) -> str:
 def in_place(obj: Any, target: Target, *, verb: str) -> Any:
     """The object with the namespace of the URL; 400 if it names another place."""
     metadata: ObjectMeta = obj.metadata
-    if target.resource.namespaced and metadata.namespace not in ("", target.namespace):
+    is_here = metadata.namespace == target.namespace
+    if not is_here and metadata.namespace and target.resource.namespaced:
         raise bad_request(OTHER_NAMESPACE)
     if verb != "create" and metadata.name != target.name:
         if not metadata.name:
@@ -267,7 +272,7 @@ def in_place(obj: Any, target: Target, *, verb: str) -> Any:
         raise bad_request(
             f"the name of the object ({metadata.name}) does not match the name on the URL ({target.name})"
         )
-    if metadata.namespace == target.namespace:
+    if is_here:
         return obj
     # A namespace given for a cluster-wide kind is cleared, as Kubernetes does.
     placed = replace(metadata, namespace=target.namespace)

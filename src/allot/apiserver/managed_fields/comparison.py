@@ -25,7 +25,7 @@ from allot.apiserver.managed_fields.value_types import (
 
 ABSENT: Final = object()
 """No value, as opposed to null."""
-_LEAF: Final[FieldSet] = {}
+LEAF: Final[FieldSet] = {}
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -46,9 +46,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
     def without(self, fields: FieldSet) -> Comparison:
         """The comparison without these fields and everything below them."""
-        if not fields:
-            return self
         removed, modified, added = self.removed, self.modified, self.added
+        if fields.keys().isdisjoint((*removed, *modified, *added)):
+            return self
         return Comparison(
             recursive_difference(removed, fields) if removed else removed,
             recursive_difference(modified, fields) if modified else modified,
@@ -80,13 +80,13 @@ def field_set(type_: ValueType, value: Any) -> FieldSet:
     if value.__class__ is dict:
         part = type_.map
         if part is None or part.atomic:
-            return _LEAF
+            return LEAF
         names = part.names[tuple(value)]
         return _entries_set(part, value) if names is None else _named_set(names, value)
     if value.__class__ is list:
         items = type_.list
-        return _LEAF if items is None or not items.associative else _items_set(items, value)
-    return _LEAF
+        return LEAF if items is None or not items.associative else _items_set(items, value)
+    return LEAF
 
 
 def _items_set(part: ListType, value: list[Any]) -> FieldSet:
@@ -99,9 +99,9 @@ def _items_set(part: ListType, value: list[Any]) -> FieldSet:
         if element in found:
             twice.add(element)
         else:
-            found[element] = _claimed(field_set(part.element, item))
+            found[element] = claimed(field_set(part.element, item))
     for element in twice:
-        found[element] = _LEAF
+        found[element] = LEAF
     return ordered(found) if len(found) > 1 else found
 
 
@@ -114,7 +114,7 @@ def _named_set(names: Names, value: dict[str, Any]) -> FieldSet:
         below = field_set(type_, item)
         if below:
             found[element] = below
-        elif not _is_leaf(type_, item):
+        elif not is_leaf(type_, item):
             del found[element]
     return found
 
@@ -127,18 +127,18 @@ def _entries_set(part: MapType, value: dict[str, Any]) -> FieldSet:
         if type_ is None:
             continue
         if type_.only_scalar:
-            found["f:" + name] = _LEAF
+            found["f:" + name] = LEAF
             continue
         item = value[name]
         below = field_set(type_, item)
         if below:
-            found["f:" + name] = below if name in fields else _claimed(below)
-        elif _is_leaf(type_, item) or name not in fields:
-            found["f:" + name] = _LEAF
+            found["f:" + name] = below if name in fields else claimed(below)
+        elif is_leaf(type_, item) or name not in fields:
+            found["f:" + name] = LEAF
     return found
 
 
-def _is_leaf(type_: ValueType, value: Any) -> bool:
+def is_leaf(type_: ValueType, value: Any) -> bool:
     """Whether a value without owned parts is itself owned; empty lists with keys are not."""
     part = type_.part_for(value)
     if isinstance(part, MapType):
@@ -146,8 +146,8 @@ def _is_leaf(type_: ValueType, value: Any) -> bool:
     return isinstance(part, str) or not part.associative or value is None
 
 
-def _claimed(below: FieldSet) -> FieldSet:
-    return below if not below or SELF in below else {SELF: _LEAF, **below}
+def claimed(below: FieldSet) -> FieldSet:
+    return below if not below or SELF in below else {SELF: LEAF, **below}
 
 
 def everything(type_: ValueType, value: Any) -> FieldSet:
@@ -155,14 +155,14 @@ def everything(type_: ValueType, value: Any) -> FieldSet:
     if value.__class__ is dict:
         part = type_.map
         if part is None or part.atomic or not value:
-            return _LEAF
+            return LEAF
         names = part.names[tuple(value)]
         return _all_entries(part, value) if names is None else _all_named(names, value)
     if value.__class__ is list:
         if type_.list is None or not type_.list.associative or not value:
-            return _LEAF
+            return LEAF
         return _all_items(type_.list, value)
-    return _LEAF
+    return LEAF
 
 
 def _all_named(names: Names, value: dict[str, Any]) -> FieldSet:
@@ -175,22 +175,22 @@ def _all_named(names: Names, value: dict[str, Any]) -> FieldSet:
 
 
 def _all_entries(part: MapType, value: dict[str, Any]) -> FieldSet:
-    found: FieldSet = {SELF: _LEAF}
+    found: FieldSet = {SELF: LEAF}
     fields, element = part.fields, part.element
     for name in sorted(value):
         below = fields.get(name) or element
         if below is not None:
             is_leaf = below.only_scalar or (item := value[name]) is None
-            found["f:" + name] = _LEAF if is_leaf else everything(below, item)
+            found["f:" + name] = LEAF if is_leaf else everything(below, item)
     return found
 
 
 def _all_items(part: ListType, value: list[Any]) -> FieldSet:
-    found: FieldSet = {SELF: _LEAF}
+    found: FieldSet = {SELF: LEAF}
     for item in value:
         element = _element(part, item)
         if element is not None:
-            found[element] = _LEAF if element in found else everything(part.element, item)
+            found[element] = LEAF if element in found else everything(part.element, item)
     return ordered(found) if len(found) > 2 else found
 
 
@@ -212,7 +212,7 @@ def all_new(
             found["f:" + name] = everything(type_, item)
         elif isinstance(was := empty[name], dict) and isinstance(item, dict) and is_struct(type_):
             assert type_.map is not None
-            fields = all_new(type_.map.fields, was, item, node or _LEAF)
+            fields = all_new(type_.map.fields, was, item, node or LEAF)
             if fields:
                 found["f:" + name] = fields
         elif item != was:
@@ -281,7 +281,7 @@ def _compare_as(part: Part, old: Any, new: Any) -> Changes:
         new_list = new if isinstance(new, list) else []
         if part.associative and (old_list or new_list):
             return _compare_items(part, old_list, new_list)
-    return None, _LEAF, None
+    return None, LEAF, None
 
 
 def _compare_entries(part: MapType, old: dict[str, Any], new: dict[str, Any]) -> Changes:
@@ -298,7 +298,7 @@ def _compare_entries(part: MapType, old: dict[str, Any], new: dict[str, Any]) ->
             continue
         if type_.only_scalar and after is not ABSENT:
             if not same_value(before, after):
-                modified["f:" + name] = _LEAF
+                modified["f:" + name] = LEAF
             continue
         inner = type_.map
         if inner is None or inner.atomic or not (before.__class__ is after.__class__ is dict):
@@ -331,11 +331,11 @@ def _compare_items(part: ListType, old: list[Any], new: list[Any]) -> Changes:
             changes = _compare(part.element, first, second)
         elif len(before) >= 2 and len(after) >= 2:
             # Duplicates are owned together, like an atomic value.
-            changes = (None, _LEAF, None) if before != after else _SAME
+            changes = (None, LEAF, None) if before != after else _SAME
         elif len(before) >= 2:
-            changes = _LEAF, None, everything(part.element, after[0]) if after else None
+            changes = LEAF, None, everything(part.element, after[0]) if after else None
         else:
-            changes = everything(part.element, before[0]) if before else None, None, _LEAF
+            changes = everything(part.element, before[0]) if before else None, None, LEAF
         _put_all(changes, element, removed, modified, added)
     return (
         (ordered(removed) if len(removed) > 1 else removed) or None,

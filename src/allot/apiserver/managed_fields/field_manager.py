@@ -16,7 +16,13 @@ import msgspec
 from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
 from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set, same_value
-from allot.apiserver.managed_fields.field_sets import FieldSet, difference, from_paths, union
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    difference,
+    from_paths,
+    overlap,
+    union,
+)
 from allot.apiserver.managed_fields.managers import (
     APPLY,
     UPDATE,
@@ -26,6 +32,7 @@ from allot.apiserver.managed_fields.managers import (
     Ownership,
 )
 from allot.apiserver.managed_fields.merging import merge
+from allot.apiserver.managed_fields.new_objects import NewObjects
 from allot.apiserver.managed_fields.updated_objects import (
     Differences,
     UpdatedDocument,
@@ -64,8 +71,7 @@ _SERVER_FIELDS: Final = from_paths(
 )  # fmt: skip
 """Fields of every object that no manager owns."""
 _NAMES: Final = frozenset(("name", "namespace", "uid"))
-_IDENTITY: Final = frozenset(("apiVersion", "kind", "metadata"))
-"""Fields of an applied configuration that say which object it is for; of the metadata, these are the names and the uid."""
+"""Fields of metadata that say which object an applied configuration is for."""
 
 Entries = Sequence[dict[str, Any]]
 
@@ -129,21 +135,27 @@ class FieldManager:
         self._subresource = subresource
         self._schema_changes = schema_changes
         """Whether fields that are atomic now may have been granular when managers were stored."""
-        self._not_owned = union(_SERVER_FIELDS, ignored or {})
-        self._updater = Updater(versions, api_version, ignored or {})
+        self._updater = updater = Updater(versions, api_version, ignored or {})
+        not_owned = union(_SERVER_FIELDS, ignored or {})
+        self._new_objects = NewObjects(lambda: updater.type, empty, not_owned)
         self._differences = Differences(
             self._compared,
-            {element.removeprefix("f:") for element, below in (ignored or {}).items() if not below},
+            frozenset(
+                element.removeprefix("f:")
+                for element, below in (ignored or {}).items()
+                if not below
+            ),
+            lambda: updater.type,
         )
 
     # --- update ---
 
     def created(self, new: Document, sent: Entries, manager: str, now: str) -> list[dict[str, Any]]:
-        """The entries of a new object, which may have been sent with entries."""
+        """The entries of a new object, which may have been sent with entries. Without, its metadata may be an `ObjectMeta`."""
         if sent:
             updated = UpdatedDocument(self._empty, new)
             return self.updated(updated, (), sent, manager, now, is_new=True)
-        fields = self._updater.created(self._empty, new, self._not_owned)
+        fields = self._new_objects.fields(new)
         if not fields:
             return []
         name, version, part = manager or UNKNOWN, self._api_version, self._subresource
@@ -182,12 +194,12 @@ class FieldManager:
         A write to the scale endpoint may leave two entries of one manager.
         """
         version = self._api_version
-        owners = set()
         for entry in entries:
             if entry["apiVersion"] != version:
                 return False
-            owners.add((entry.get("manager"), entry["operation"], entry.get("subresource")))
-        return bool(entries) and len(owners) == len(entries) and not self._schema_changes
+        if len(entries) < 2:
+            return bool(entries) and not self._schema_changes
+        return managers.are_distinct(entries) and not self._schema_changes
 
     def _after_plain_update(
         self, known: Entries, comparison: Comparison, name: str, now: str
@@ -198,7 +210,7 @@ class FieldManager:
             changed
             and not comparison.removed
             and len(known) < managers.MAX_UPDATERS
-            and difference(changed, _SERVER_FIELDS) is changed
+            and not overlap(changed, _SERVER_FIELDS)
         ):
             entries = managers.with_more(known, self._new_entry(name, UPDATE, changed, now))
             if entries is not None:
@@ -346,13 +358,12 @@ class FieldManager:
             is_own = entry["operation"] == APPLY and entry.get("manager") == manager
             if is_own or not fields or not elements.isdisjoint(fields):
                 return None
-        type_ = self._updater.type
-        if not fits(type_, parts):
+        fields = self._updater.valid_fields(parts)
+        if not fields:
             return None
-        fields = self._updater.applied_fields(parts)
         base = _completed(live, self._empty_parts)
-        document = merge(type_, base, parts)
-        if not fields or same_value(base, document):
+        document = merge(self._updater.type, base, parts)
+        if same_value(base, document):
             return None
         mine = self._new_entry(manager, APPLY, fields, now)
         return Merged(document, managers.in_order([*known, mine]), True)
@@ -423,7 +434,9 @@ def _parts_of(config: Document, known: Any) -> Document:
         and metadata.items() <= known.items()
     ):
         return config
-    return {name: value for name, value in config.items() if name not in _IDENTITY}
+    parts = {**config}
+    del parts["apiVersion"], parts["kind"], parts["metadata"]
+    return parts
 
 
 def object_description(config: Document) -> str:

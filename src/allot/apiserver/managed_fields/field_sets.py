@@ -163,6 +163,19 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return found
 
 
+def overlap(left: FieldSet, right: FieldSet) -> bool:
+    """Whether any member of one is in the other."""
+    for element in left.keys() & right.keys():
+        if element == SELF:
+            continue
+        node, other = left[element], right[element]
+        if (not node or SELF in node) and (not other or SELF in other):
+            return True
+        if node and other and overlap(node, other):
+            return True
+    return False
+
+
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of `left` that are not in `right`; `left` itself if unchanged. Children of members of `right` stay."""
     found: FieldSet | None = None

@@ -16,7 +16,7 @@ from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     FieldSetError,
     go_json,
-    intersection,
+    overlap,
     parse_fields,
     union,
 )
@@ -174,6 +174,12 @@ def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
     return new_entry(name, operation, owned.api_version, subresource, owned.fields, owned.time)
 
 
+def are_distinct(entries: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether each entry of one version is of another manager."""
+    owners = {(each.get("manager"), each["operation"], each.get("subresource")) for each in entries}
+    return len(owners) == len(entries)
+
+
 def with_more(
     stored: Iterable[dict[str, Any]], more: dict[str, Any]
 ) -> list[dict[str, Any]] | None:
@@ -196,7 +202,7 @@ def with_more(
         ):
             mine = more if owned == fields else {**more, "fieldsV1": union(owned, fields)}
             entries.append(mine)
-        elif not owned.keys().isdisjoint(fields) and intersection(owned, fields):
+        elif overlap(owned, fields):
             return None
         else:
             entries.append(entry)

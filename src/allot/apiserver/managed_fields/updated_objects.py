@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from allot.apiserver.managed_fields.comparison import Comparison
+from allot.apiserver.managed_fields.partial_decoding import decode_all_partly
 from allot.apiserver.managed_fields.updater import Document
+from allot.apiserver.managed_fields.value_types import ValueType
 
 MAX_KNOWN: Final = 256
 MAX_KNOWN_BYTES: Final = 256
@@ -17,19 +19,23 @@ class Differences:
     """Compares what differs between objects at one endpoint. Short differences are remembered."""
 
     def __init__(
-        self, compare: Callable[[Document, Document], Comparison], ignored: Container[str]
+        self,
+        compare: Callable[[Document, Document], Comparison],
+        ignored: frozenset[str],
+        type_: Callable[[], ValueType],
     ) -> None:
         self.of = compare
         """The comparison of documents that have at least the top-level fields that differ."""
+        self._type = type_
         self.ignored = ignored
         """Top-level fields that need not be compared."""
         self._known: dict[bytes, Comparison] = {}
 
-    def of_text(self, text: bytes, decode: Callable[[bytes], Iterable[Document]]) -> Comparison:
+    def of_text(self, text: bytes) -> Comparison:
         """The same for both documents in one text."""
         found = self._known.get(text)
         if found is None:
-            found = self.of(*decode(text))
+            found = self.of(*decode_all_partly(text, self._type()))
             if len(text) <= MAX_KNOWN_BYTES:
                 if len(self._known) >= MAX_KNOWN:
                     self._known.clear()

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
-from allot.api.decoding import to_builtin
 from allot.api.lazy import lazy
 from allot.apiserver.managed_fields.comparison import (
     Comparison,
     all_new,
     compare,
-    everything,
     field_set,
     same_value,
 )
 from allot.apiserver.managed_fields.field_sets import (
-    SELF,
     FieldSet,
-    contains,
     difference,
     intersection,
-    is_plain,
     recursive_difference,
     union,
 )
@@ -35,64 +28,12 @@ from allot.apiserver.managed_fields.managers import ManagedFields, Manager, Owne
 from allot.apiserver.managed_fields.merging import merge
 from allot.apiserver.managed_fields.removal import remove_items, with_named_fields
 from allot.apiserver.managed_fields.schema_changes import reconciled
+from allot.apiserver.managed_fields.validation import valid_fields
 from allot.apiserver.managed_fields.value_types import ValueType
 
 Document = dict[str, Any]
-Shape = tuple[Any, ...]
-Parts = tuple[FieldSet, tuple[tuple[str, ValueType, bool], ...]]
-"""Fields of an object as leaves, in wire order, and those whose value has to be looked at: their types, and whether they have one owner."""
 ComparedIn = Callable[[str], Comparison]
 """How an object differs in a version."""
-MAX_REMEMBERED: Final = 256
-MAX_REMEMBERED_BYTES: Final = 4096
-"""The number of cached specs of new objects, for each kind."""
-MAX_SHAPE_LENGTH: Final = 2048
-"""The names in longer ones may be anything that a client invents."""
-OWNERS: Final = "ownerReferences"
-_OWNERS_ELEMENT: Final = f"f:{OWNERS}"
-_PLAIN_METADATA: Final = frozenset(
-    (
-        "name", "generateName", "namespace", "creationTimestamp", "uid", "resourceVersion",
-        "generation", "selfLink",
-    )
-)  # fmt: skip
-"""Fields of metadata whose value does not matter for who owns what."""
-_encode: Final = msgspec.json.Encoder(enc_hook=to_builtin).encode
-
-
-def metadata_shape(metadata: Any, left_out: str = "") -> Shape | None:
-    """The names in an object's metadata, which decide which fields are owned; None if values matter too, or for many names.
-
-    What is in the field that is left out does not matter.
-    """
-    if metadata.__class__ is not dict:
-        return None
-    shape: Shape = tuple(metadata)
-    for name, value in metadata.items():
-        if name in _PLAIN_METADATA:
-            if value is None:
-                shape += ((name, None),)
-        elif name in ("labels", "annotations") and value.__class__ is dict:
-            if sum(map(len, value)) > MAX_SHAPE_LENGTH:
-                return None
-            shape += ((name, *value),)
-        elif name != left_out:
-            return None
-    return shape
-
-
-def _fields_of_owners(type_: ValueType, owners: Any) -> FieldSet:
-    """The fields of ownerReferences. Those of one owner differ in its uid only."""
-    part = type_.list
-    if part is None or part.keys != ("uid",) or owners.__class__ is not list:
-        return everything(type_, owners)
-    owner, *others = owners
-    if others or owner.__class__ is not dict:
-        return everything(type_, owners)
-    uid = owner.get("uid")
-    if uid.__class__ is not str or not is_plain(uid):
-        return everything(type_, owners)
-    return {SELF: {}, f'k:{{"uid":"{uid}"}}': everything(part.element, owner)}
 
 
 class UnknownVersionError(LookupError):
@@ -142,15 +83,6 @@ class Updater:
         self._api_version = api_version
         self._ignored = ignored
         """Fields that writes at this endpoint ignore, in all versions."""
-        self._new_types: Mapping[str, ValueType] = {}
-        self._owner_type: ValueType | None = None
-        """Of ownerReferences, if a creator owns them."""
-        self._known_parts: dict[tuple[str, ...], Parts] = {}
-        """Those of new objects by the names of all their fields."""
-        self._remembered: dict[Shape, FieldSet] = {}
-        """The fields of parts of new objects, by the shape of metadata and by the name and text of others."""
-        self._last: tuple[Any, FieldSet] = (object(), {})
-        """The last spec that was looked up, and its fields. With defaults, equal ones are the same object."""
 
     @lazy
     def type(self) -> ValueType:
@@ -175,104 +107,6 @@ class Updater:
             else:
                 del left[writer]
         return left, changed
-
-    def created(self, empty: Document, new: Document, ignored: FieldSet) -> FieldSet:
-        """The fields that the creator of an object owns. Cached by part, because many objects have the same spec."""
-        names = tuple(new)
-        leaves, parts = self._known_parts.get(names) or self._parts(names, empty, ignored)
-        found = {**leaves}
-        last_spec, last_fields = self._last
-        for name, type_, is_whole in parts:
-            value = new[name]
-            if name == "spec" and value is last_spec:
-                fields = last_fields
-            elif name == "metadata":
-                fields = self._new_metadata(type_, empty, value, ignored)
-            elif is_whole and value.__class__ is not msgspec.Raw:
-                fields = {f"f:{name}": {}} if value != empty[name] else {}
-            else:
-                fields = self._new_part(name, type_, empty, value)
-            if fields:
-                found |= fields
-            else:
-                del found[f"f:{name}"]
-        return found
-
-    def _new_part(self, name: str, type_: ValueType, empty: Document, value: Any) -> FieldSet:
-        """Those of another part, by its text."""
-        encoded = bytes(value) if isinstance(value, msgspec.Raw) else _encode(value)
-        is_small = len(encoded) <= MAX_REMEMBERED_BYTES
-        key = (name, encoded) if is_small else None
-        fields = self._remembered.get(key) if key is not None else None
-        if fields is None:
-            was = {name: empty[name]} if name in empty else {}
-            is_decoded = isinstance(value, dict | list)
-            plain = value if is_decoded else msgspec.json.decode(encoded)
-            fields = all_new({name: type_}, was, {name: plain}, {})
-            if key is not None:
-                self._remember(key, fields)
-        if name == "spec" and key is not None:
-            self._last = value, fields
-        return fields
-
-    def _new_metadata(
-        self, type_: ValueType, empty: Document, metadata: Any, ignored: FieldSet
-    ) -> FieldSet:
-        """Those of the metadata, by its shape. Only the owners have other fields in every object."""
-        owner_type, owners = self._owner_type, None
-        if owner_type is not None and metadata.__class__ is dict and OWNERS in metadata:
-            owners = metadata[OWNERS]
-        shape = metadata_shape(metadata, OWNERS if owners else "")
-        fields = self._remembered.get(shape) if shape is not None else None
-        if fields is None:
-            if owners:
-                metadata = {**metadata, OWNERS: []}
-            was = {"metadata": empty["metadata"]} if "metadata" in empty else {}
-            fields = all_new({"metadata": type_}, was, {"metadata": metadata}, ignored)
-            if shape is not None:
-                self._remember(shape, fields)
-        if not owners or owner_type is None:
-            return fields
-        of_owners = _fields_of_owners(owner_type, owners)
-        return {"f:metadata": {**fields["f:metadata"], _OWNERS_ELEMENT: of_owners}}
-
-    def _parts(self, names: tuple[str, ...], empty: Document, ignored: FieldSet) -> Parts:
-        """The parts of objects with these fields that their creator owns."""
-        types = self._new_types or self._find_new_types(ignored)
-        owned = [name for name in sorted(names) if name in types]
-        parts: Parts = (
-            {f"f:{name}": {} for name in owned},
-            tuple(
-                (name, types[name], types[name].has_one_owner)
-                for name in owned
-                if name in empty or not types[name].has_one_owner
-            ),
-        )
-        if sum(map(len, names)) <= MAX_SHAPE_LENGTH:
-            if len(self._known_parts) >= MAX_REMEMBERED:
-                self._known_parts.clear()
-            self._known_parts[names] = parts
-        return parts
-
-    def _find_new_types(self, ignored: FieldSet) -> Mapping[str, ValueType]:
-        """The types of the parts of an object that its creator owns."""
-        part = self.type.map
-        assert part is not None
-        types = {
-            name: type_
-            for name, type_ in part.fields.items()
-            if name == "metadata" or not contains(ignored, f"f:{name}")
-        }
-        metadata = types["metadata"].map if "metadata" in types else None
-        if metadata is not None and _OWNERS_ELEMENT not in ignored.get("f:metadata", {}):
-            self._owner_type = metadata.fields.get(OWNERS)
-        self._new_types = types  # last, because other threads may be asking
-        return types
-
-    def _remember(self, key: Shape, fields: FieldSet) -> None:
-        if len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[key] = fields
 
     def apply(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool
@@ -300,6 +134,11 @@ class Updater:
     def applied_fields(self, config: Document) -> FieldSet:
         """The fields that a manager owns who applies this."""
         return recursive_difference(field_set(self.type, config), self._ignored)
+
+    def valid_fields(self, config: Document) -> FieldSet | None:
+        """The same in one pass with its validation; None unless it certainly is valid."""
+        fields = valid_fields(self.type, config)
+        return None if fields is None else recursive_difference(fields, self._ignored)
 
     def _is_unowned(self, config: Document, owners: ManagedFields, writer: Manager) -> bool:
         """Whether no other manager owns anything in the top-level fields of an applied configuration."""

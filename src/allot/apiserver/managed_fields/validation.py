@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from allot.apiserver.managed_fields.field_sets import element_text, field_element
+from allot.apiserver.managed_fields.comparison import LEAF, claimed, is_leaf
+from allot.apiserver.managed_fields.field_sets import (
+    FieldSet,
+    element_text,
+    field_element,
+    ordered,
+)
 from allot.apiserver.managed_fields.value_types import (
     BOOLEAN,
     NUMERIC,
@@ -19,61 +25,88 @@ from allot.apiserver.managed_fields.value_types import (
     ValueType,
 )
 
+_TEXTS: Final = frozenset((str, type(None)))
+"""The types of values of text fields."""
 Path = tuple[str, ...]
 """Path elements: they become text only if there is a problem."""
 
 
 def fits(type_: ValueType, value: Any) -> bool:
     """Whether a document certainly has no `type_problems`: most have none."""
+    return valid_fields(type_, value) is not None
+
+
+def valid_fields(type_: ValueType, value: Any) -> FieldSet | None:
+    """The `field_set` of a document, in the same pass; None unless it certainly has no `type_problems`."""
     if value is None:
-        return True
+        return LEAF
     if value.__class__ is dict:
         part = type_.map
         if part is None:
-            return False
+            return None
         names = part.names[tuple(value)]
-        return _entries_fit(part, value) if names is None else _named_fit(names, value)
+        found = _entries_fields(part, value) if names is None else _named_fields(names, value)
+        return LEAF if part.atomic and found is not None else found
     if value.__class__ is list:
-        return type_.list is not None and _items_fit(type_.list, value)
-    return bool(type_.scalar) and not _scalar_problem(type_.scalar, value)
+        return None if type_.list is None else _items_fields(type_.list, value)
+    return LEAF if type_.scalar and not _scalar_problem(type_.scalar, value) else None
 
 
-def _named_fit(names: Names, value: dict[str, Any]) -> bool:
-    for name, type_ in names.others:
-        if not fits(type_, value[name]):
-            return False
-    for name in names.texts:
+def _named_fields(names: Names, value: dict[str, Any]) -> FieldSet | None:
+    if not _TEXTS.issuperset(map(type, map(value.get, names.texts))):
+        return None
+    found = names.fields if not names.with_parts else dict(names.fields)
+    for name, element, type_, has_parts in names.others:
         item = value[name]
-        if item.__class__ is not str and item is not None:
-            return False
-    return True
+        below = valid_fields(type_, item)
+        if below is None:
+            return None
+        if not has_parts:
+            continue
+        if below:
+            found[element] = below
+        elif not is_leaf(type_, item):
+            del found[element]
+    return found
 
 
-def _entries_fit(part: MapType, value: dict[str, Any]) -> bool:
+def _entries_fields(part: MapType, value: dict[str, Any]) -> FieldSet | None:
+    found: FieldSet = {}
     fields, element = part.fields, part.element
-    for name, item in value.items():
-        found = fields.get(name) or element
-        if found is None:
-            return False
-        if not (item.__class__ is str and found.is_text) and not fits(found, item):
-            return False
-    return True
+    for name in sorted(value):
+        type_ = fields.get(name) or element
+        if type_ is None:
+            return None
+        item = value[name]
+        if item.__class__ is str and type_.is_text:
+            found["f:" + name] = LEAF
+            continue
+        below = valid_fields(type_, item)
+        if below is None:
+            return None
+        if below:
+            found["f:" + name] = below if name in fields else claimed(below)
+        elif type_.only_scalar or is_leaf(type_, item) or name not in fields:
+            found["f:" + name] = LEAF
+    return found
 
 
-def _items_fit(part: ListType, value: list[Any]) -> bool:
-    seen: set[str] = set()
+def _items_fields(part: ListType, value: list[Any]) -> FieldSet | None:
+    found: FieldSet = {}
     for item in value:
-        if part.associative:
-            try:
-                element = part.path_element(item)
-            except PathElementError:
-                return False
-            if element in seen:
-                return False
-            seen.add(element)
-        if not fits(part.element, item):
-            return False
-    return True
+        below = valid_fields(part.element, item)
+        if below is None:
+            return None
+        if not part.associative:
+            continue
+        try:
+            element = part.path_element(item)
+        except PathElementError:
+            return None
+        if element in found:
+            return None
+        found[element] = claimed(below)
+    return ordered(found)
 
 
 def type_problems(type_: ValueType, value: Any, path: Path = ()) -> Iterator[str]:

@@ -102,8 +102,8 @@ class Names(NamedTuple):
     """The same, and the object itself."""
     texts: tuple[str, ...]
     """The fields that are strings."""
-    others: tuple[tuple[str, ValueType], ...]
-    """The fields that are not."""
+    others: tuple[tuple[str, str, ValueType, bool], ...]
+    """The fields that are not: name, path element, type, and whether parts may have separate owners."""
     with_parts: tuple[tuple[str, str, ValueType], ...]
     """The fields that may have parts with separate owners: name, path element and type."""
 
@@ -162,7 +162,11 @@ def _names(fields_of_type: Mapping[str, ValueType], names: tuple[str, ...]) -> N
         fields,
         {SELF: {}, **fields},
         texts,
-        tuple((name, types[name]) for name in names if name not in texts),
+        tuple(
+            (name, field_element(name), type_, not type_.has_one_owner)
+            for name, type_ in types.items()
+            if name not in texts
+        ),
         tuple(
             (name, field_element(name), type_)
             for name, type_ in types.items()

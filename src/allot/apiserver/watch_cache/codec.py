@@ -85,6 +85,10 @@ class Codec(ABC):
     def document(self, obj: Any, version: str) -> dict[str, Any]:
         """The whole object as plain JSON values, for patches. Opaque parts stay `Raw`."""
 
+    def parts_of_new(self, obj: Any, version: str) -> dict[str, Any]:
+        """The top-level fields of a new object. The metadata may be an `ObjectMeta` instead of JSON."""
+        return self.document(obj, version)
+
     @abstractmethod
     def with_metadata(self, obj: Any, metadata: ObjectMeta) -> Any: ...
 

@@ -106,7 +106,7 @@ class TypedCodec(PartialCodec):
             obj = replace(obj, metadata=replace(obj.metadata, resource_version=""))
         if version == HUB:
             return scheme.encode_hub(obj)
-        return scheme.encode_object(obj, self.resource.gvk(version), type_meta=False)
+        return scheme.encode_as(obj, scheme.version_of(self._kind, version))
 
     def document(self, obj: Any, version: str) -> dict[str, Any]:
         gvk = self.resource.gvk(version)
@@ -210,10 +210,8 @@ class RawCodec(PartialCodec):
         found = known_specs.find_plain(body)
         if found is None:
             return None
-        metadata, written, spec = found
-        obj = self.view({"metadata": written, "spec": spec, **self._type_meta})
-        obj.__dict__["metadata"] = metadata
-        return obj
+        metadata, spec = found
+        return self.view.with_rest({"metadata": {}, "spec": spec, **self._type_meta}, metadata)
 
     def _cleaned(
         self, data: Mapping[str, Any], body: bytes, gvk: GroupVersionKind
@@ -253,10 +251,8 @@ class RawCodec(PartialCodec):
     def as_stored(self, obj: RawObject, metadata: ObjectMeta) -> RawObject:
         is_whole = "data" in obj.__dict__
         data = {"metadata": {}, **(obj.data if is_whole else obj.rest)}
-        for name, value in self._type_meta.items():  # which are last
-            del data[name]
-            data[name] = value
-        stored = self.view(data)
+        del data["kind"], data["apiVersion"]  # which are last
+        stored = self.view({**data, **self._type_meta})
         stored.__dict__["metadata"] = metadata
         if not is_whole or metadata is not obj.metadata:
             del stored.data
@@ -274,6 +270,11 @@ class RawCodec(PartialCodec):
             data["metadata"] = {}
         data["kind"], data["apiVersion"] = type_meta(self.resource, version)
         return data
+
+    def parts_of_new(self, obj: RawObject, version: str) -> dict[str, Any]:
+        if "data" in obj.__dict__:
+            return {"metadata": {}, **self._from_storage(obj.data, version)}
+        return {**self._from_storage(obj.rest, version), "metadata": obj.stored_metadata()}
 
     def converted(self, document: dict[str, Any], source: str, target: str) -> dict[str, Any]:
         """A document in another version, without defaults."""
@@ -299,11 +300,11 @@ class RawCodec(PartialCodec):
         issues = self.strict_issues(body, version) if document is not sent else []
         read = self._cleaned(document, body, gvk)
         defaults = self._defaults
-        if isinstance(defaults, PartDefaults):
+        if self._has_part_defaults:
             read = defaults({name: read[name] for name in names if name in read})
         for name in names:
             obj = obj.with_value(read.get(name), name)
-        if not isinstance(defaults, PartDefaults):
+        if not self._has_part_defaults:
             data = dict(obj.data)
             filled = defaults(data)
             obj = obj if filled is data else self.view(filled)
@@ -339,8 +340,12 @@ class EventCodec(RawCodec):
     """Events of events.k8s.io are core events with other field names, and stored as such."""
 
     def decode_known(self, body: bytes, version: str) -> RawObject | None:
-        event = plain_event(body)
-        return None if event is None else self._with_defaults(event, version)
+        found = plain_event(body)
+        if found is None:
+            return None
+        metadata, event = found
+        filled = self._defaults(self._to_storage(event, version))
+        return self.view.with_rest({**filled, **self._type_meta}, metadata)
 
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.to_core(data)
@@ -369,6 +374,9 @@ class AutoscalerCodec(RawCodec):
         if version == autoscaler_versions.V1:  # which has some fields as annotations
             obj = self.view(self._from_storage(obj.data, version))
         return super().encode(obj, self.storage_version)
+
+    def parts_of_new(self, obj: RawObject, version: str) -> dict[str, Any]:
+        return self.document(obj, version)
 
     def has_parts(self, names: Collection[str], version: str) -> bool:
         return version == self.storage_version  # fields of v1 are annotations there

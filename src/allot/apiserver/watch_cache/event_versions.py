@@ -28,9 +28,10 @@ _OTHER_NAME: Final = _PAIRS | {new: old for old, new in _PAIRS.items()}
 def from_core(event: Mapping[str, Any]) -> dict[str, Any]:
     """A core/v1 Event as an events.k8s.io/v1 Event, which does not show who has reported it if that is unknown."""
     renamed = _renamed(event, EVENTS)
-    for field in _SHOWN_IF_KNOWN:
-        if renamed.get(field) == "":
-            del renamed[field]
+    if "" in map(renamed.get, _SHOWN_IF_KNOWN):
+        for field in _SHOWN_IF_KNOWN:
+            if renamed.get(field) == "":
+                del renamed[field]
     return renamed
 
 

@@ -56,8 +56,8 @@ def sent_parts(body: bytes) -> SentParts | None:
         return None
 
 
-PlainParts = tuple[ObjectMeta, dict[str, Any], dict[str, Any]]
-"""The metadata of an object, the same as JSON values, and its spec with defaults."""
+PlainParts = tuple[ObjectMeta, dict[str, Any]]
+"""The metadata of an object, and its spec with defaults."""
 
 
 class SpecByText(dict[bytes, Spec]):
@@ -95,7 +95,7 @@ class KnownSpecs:
         metadata = read_plain(metadata_json, _metadata_decoder)
         if metadata is None or metadata.managed_fields:  # whose entries may have any fields
             return None
-        return metadata, msgspec.json.decode(metadata_json), spec
+        return metadata, spec
 
     def find(self, parts: SentParts, body: bytes) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The metadata and the spec of the object in `body`, if that is known and nothing at all is to be said about the rest."""

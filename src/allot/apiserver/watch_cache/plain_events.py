@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from allot.api.meta import ObjectMeta
 from allot.api.plain_json import PlainStruct, read_plain
 
 MAX_PLAIN: Final = 4096
@@ -45,12 +46,12 @@ class _Event(PlainStruct, frozen=True, kw_only=True):
 _decoder: Final = msgspec.json.Decoder(_Event)
 
 
-def plain_event(body: bytes) -> dict[str, Any] | None:
-    """The Event of events.k8s.io/v1 in `body`; None if it has other fields than events of schedulers, or is written otherwise."""
+def plain_event(body: bytes) -> tuple[ObjectMeta, dict[str, Any]] | None:
+    """The metadata and the whole of the Event of events.k8s.io/v1 in `body`; None if it has other fields than events of schedulers, or is written otherwise."""
     if not body.startswith(HEAD) or len(body) > MAX_PLAIN:
         return None
     event = read_plain(body, _decoder)
     if event is None or not event.event_time.microsecond:  # a time without them is refused
         return None
-    document: dict[str, Any] = msgspec.json.decode(body)
-    return document
+    metadata = ObjectMeta(name=event.metadata.name, namespace=event.metadata.namespace)
+    return metadata, msgspec.json.decode(body)

@@ -157,6 +157,13 @@ def test_a_claim_is_owned_as_its_json_is(version: str) -> None:
         ObjectMeta(name="a", labels={"a": "b"}),
         ObjectMeta(generate_name="a-", owner_references=(OwnerReference(uid="1", name="p"),)),
         ObjectMeta(name="a", finalizers=("example.com/a",)),
+        ObjectMeta(name="a", labels={"a": "c", "b": "d"}),
+        ObjectMeta(name="a", annotations={"a": "b"}),
+        ObjectMeta(name="a", deletion_grace_period_seconds=0),
+        ObjectMeta(
+            name="a", owner_references=(OwnerReference(uid="2", name="q", controller=True),)
+        ),
+        ObjectMeta(owner_references=(OwnerReference(uid="1"), OwnerReference(uid="2", kind="Pod"))),
     ]
     for metadata, spec, status in product(metadatas, SPECS, STATUSES):
         claim = ResourceClaim(metadata, spec, status)

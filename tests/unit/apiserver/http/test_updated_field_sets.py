@@ -89,6 +89,6 @@ def test_only_what_differs_becomes_json() -> None:
     update = updated_object(new, old, target("v1", ""))
     assert isinstance(update, UpdatedTyped)
 
-    differing = msgspec.json.decode(update.differing(("status",)))
+    differing = msgspec.json.decode(update.differing(frozenset(("status",))))
 
     assert differing == [{"metadata": {}}, {"metadata": {"finalizers": ["example.com/a"]}}]

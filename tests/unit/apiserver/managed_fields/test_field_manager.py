@@ -300,7 +300,7 @@ def test_of_two_entries_of_a_manager_the_last_counts() -> None:
 def test_long_names_of_fields_are_not_remembered() -> None:
     """Custom resources may have any fields."""
     manager = field_manager_for(PODS, "v1", "")
-    known = manager._updater._known_parts
+    known = manager._new_objects._known_names
 
     for length in (10, 10_000):
         name = "x" * length

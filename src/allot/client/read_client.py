@@ -177,7 +177,7 @@ class ReadClient(RestClient):
             head = Response(stream.code, stream.headers, b"")
             if stream.code != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
-                raise status_error(head._replace(body=body))
+                raise status_error(Response(stream.code, stream.headers, body))
             shown_in = head.header(b"content-type") or b""
             if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
                 yield decoded_frames(stream.chunks, resource.protobuf)

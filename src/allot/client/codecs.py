@@ -34,7 +34,7 @@ class Unreadable(NamedTuple):
     problem: str
 
 
-class WatchEvent(NamedTuple, Generic[T]):
+class WatchEvent(Struct, Generic[T], frozen=True):
     """ADDED, MODIFIED or DELETED with the object, or BOOKMARK without one."""
 
     type: str
@@ -43,16 +43,14 @@ class WatchEvent(NamedTuple, Generic[T]):
     ends_initial_events: bool = False
 
 
-class UnreadableEvent(WatchEvent[Any]):
+class UnreadableEvent(WatchEvent[Any], frozen=True, kw_only=True):
     """ADDED, MODIFIED or DELETED with an object that cannot be decoded."""
 
     unreadable: Unreadable
 
     @classmethod
     def of(cls, type_: str, unreadable: Unreadable, version: str) -> UnreadableEvent:
-        event = cls(type_, None, version)
-        event.unreadable = unreadable
-        return event
+        return cls(type_, None, version, unreadable=unreadable)
 
 
 class ListPage(NamedTuple, Generic[T]):
@@ -81,7 +79,7 @@ class Codec(Protocol[T]):
         ...
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
-        """The same for readers who do not look at managedFields, which may be missing."""
+        """The same for readers who do not look at managedFields: without these."""
         ...
 
     def key(self, obj: T) -> ObjectKey: ...
@@ -217,6 +215,7 @@ def decode_unusual_event(
 
 
 _MANAGED_FIELDS: Final = b',"managedFields":['
+_SIZE: Final = len(_MANAGED_FIELDS)
 
 
 def line_without_managed_fields(line: bytes) -> bytes:
@@ -226,14 +225,15 @@ def line_without_managed_fields(line: bytes) -> bytes:
     or status comes first: what drivers and users put there may look like metadata. Otherwise the first bracket that
     closes ends them: one with a key after it is not part of a string.
     """
-    start = line.find(_MANAGED_FIELDS)
-    end = line.find(b"]", start)
+    find = line.find
+    start = find(_MANAGED_FIELDS)
+    end = find(b"]", start)
     if (
         start < 0
         or not line.startswith(b']},"spec":', end)
-        or line.find(b"[", start + len(_MANAGED_FIELDS), end) >= 0
-        or line.find(b'"spec":', 0, start) >= 0
-        or line.find(b'"status":', 0, start) >= 0
+        or find(b"[", start + _SIZE, end) >= 0
+        or find(b'"spec":', 0, start) >= 0
+        or find(b'"status":', 0, start) >= 0
     ):
         return line
     return line[:start] + line[end + 1 :]

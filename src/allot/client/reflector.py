@@ -297,22 +297,25 @@ class Reflector(Generic[T]):
         return came
 
     async def _take(self, batch: list[WatchEvent[T]]) -> None:
-        key = self._resource.codec.key
+        store = self._store
         for position, event in enumerate(batch, 1):
-            type_, obj, resource_version, _ = event
-            if obj is not None:
-                if type_ == "DELETED":
-                    self._store.drop(key(obj), obj)
-                else:
-                    self._store.put(obj)
-            elif isinstance(event, UnreadableEvent):
-                self._report(event.unreadable)
-                if type_ == "DELETED":
-                    self._store.drop(event.unreadable.key)
-            if resource_version:
-                self.resource_version = resource_version
+            obj = event.object
+            if obj is None:
+                self._take_without_object(event)
+            elif event.type == "DELETED":
+                store.drop(self._resource.codec.key(obj), obj)
+            else:
+                store.put(obj)
+            if event.resource_version:
+                self.resource_version = event.resource_version
             if not position % EVENTS_AT_ONCE:
                 await asyncio.sleep(0)
+
+    def _take_without_object(self, event: WatchEvent[T]) -> None:
+        if isinstance(event, UnreadableEvent):
+            self._report(event.unreadable)
+            if event.type == "DELETED":
+                self._store.drop(event.unreadable.key)
 
     def _report(self, unreadable: Unreadable) -> None:
         """An object that cannot be decoded stays in its last state, or missing, until it changes."""

@@ -17,7 +17,7 @@ from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
-from allot.client.informer import IgnoredUpdate, Informer, SharedStore
+from allot.client.informer import Follower, IgnoredUpdate, Informer, SharedStore
 from allot.client.metadata import metadata_of
 from allot.client.options import EVERYTHING, Scope
 from allot.client.projection import METADATA, WHOLE
@@ -101,8 +101,6 @@ class SharedFeed(Generic[T]):
         self._view = view
         self._ignored = ignored
         self._store = store
-        self._has_caught_up = False
-        """Whether the store has all objects of the source, so that each event is news."""
         self.synced = asyncio.Event()
 
     @property
@@ -120,20 +118,28 @@ class SharedFeed(Generic[T]):
     async def run(self) -> None:
         """Follow the shared informer until cancelled."""
         source = self._source
-        source.add_follower(self._follow)
+        source.add_follower(self._catch_up)
+        following: Follower[Any] = self._catch_up
         try:
             source.start()
             async for key in with_pauses(tuple(source.keys()), EVENTS_AT_ONCE):
                 if (obj := source.get(key)) is not None:
-                    self._follow(key, None, obj)
+                    self._catch_up(key, None, obj)
             await self._drop_missing()
-            self._has_caught_up = True
+            # From now on each change is news.
+            following = self._news()
+            source.replace_follower(self._catch_up, following)
             await source.wait_synced()
             self.synced.set()
             await asyncio.Event().wait()
         finally:
-            self._has_caught_up = False
-            source.remove_follower(self._follow)
+            source.remove_follower(following)
+
+    def _news(self) -> Follower[Any]:
+        """What takes changes once the store has all objects of the source."""
+        if self._ignored is not None:
+            return self._follow_unless_ignored
+        return self._store.follow if self._view is _everything else self._follow
 
     async def _drop_missing(self) -> None:
         """Drop what was deleted while this feed was not running."""
@@ -142,20 +148,27 @@ class SharedFeed(Generic[T]):
             if self._source.get(key) is None:
                 self._store.drop(key)
 
+    def _catch_up(self, key: ObjectKey, old: Any, new: Any) -> None:
+        """The store may know this version already."""
+        if new is None:
+            self._store.drop(key, self._view(old))
+        elif (shown := self._view(new)) is None:
+            self._store.drop(key)
+        else:
+            self._store.put(shown)
+
     def _follow(self, key: ObjectKey, old: Any, new: Any) -> None:
         if new is None:
             self._store.drop(key, self._view(old))
-            return
-        is_update = old is not None and self._has_caught_up
-        if is_update and self._ignored is not None and self._ignored(old, new):
-            return
-        shown = new if self._view is _everything else self._view(new)
-        if shown is None:
+        elif (shown := self._view(new)) is None:
             self._store.drop(key)
-        elif self._has_caught_up:
-            self._store.put_newer(key, shown)
         else:
-            self._store.put(shown)
+            self._store.follow(key, None, shown)
+
+    def _follow_unless_ignored(self, key: ObjectKey, old: Any, new: Any) -> None:
+        assert self._ignored is not None
+        if old is None or new is None or not self._ignored(old, new):
+            self._follow(key, old, new)
 
 
 def view_of(scope: Scope) -> View[Any] | None:

@@ -35,9 +35,9 @@ class Lines:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
-        last = chunk.rfind(b"\n")
-        if last == len(chunk) - 1 and not self._rest:  # whole lines, as most chunks
+        if not self._rest and chunk.endswith(b"\n"):  # whole lines, as most chunks
             return list(filter(None, chunk.split(b"\n")))
+        last = chunk.rfind(b"\n")
         if last < 0:
             self._size += len(chunk)
             if self._size > MAX_LINE:

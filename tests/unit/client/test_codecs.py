@@ -11,7 +11,7 @@ from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.kinds import KINDS
 from allot.api.raw import RawObject
-from allot.client.codecs import Codec, UnreadableEvent, line_without_managed_fields
+from allot.client.codecs import Codec, UnreadableEvent, WatchEvent, line_without_managed_fields
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.metadata import metadata_resource
 from allot.client.resources import (
@@ -98,9 +98,9 @@ def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
     last = codec.decode_event(line("BOOKMARK", {"metadata": metadata | {"annotations": end}}))
 
     assert added.object == codec.decode(msgspec.json.encode(document))
-    assert added[2:] == ("5", False)
-    assert tuple(bookmark) == ("BOOKMARK", None, "8", False)
-    assert tuple(last) == ("BOOKMARK", None, "8", True)
+    assert (added.resource_version, added.ends_initial_events) == ("5", False)
+    assert bookmark == WatchEvent("BOOKMARK", None, "8", False)
+    assert last == WatchEvent("BOOKMARK", None, "8", True)
     error = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
     with pytest.raises(ApiStatusError) as caught:
         codec.decode_event(line("ERROR", error))
@@ -123,7 +123,7 @@ def test_objects_that_cannot_be_decoded_keep_their_identity(codec: Codec[Any]) -
     event = codec.decode_event(line("MODIFIED", UNREADABLE))
 
     assert isinstance(event, UnreadableEvent)
-    assert tuple(event) == ("MODIFIED", None, "5", False)
+    assert (event.type, event.object, event.resource_version) == ("MODIFIED", None, "5")
     assert event.unreadable.key == ("ns", "p")
 
 

@@ -93,7 +93,8 @@ class PodCodec(RawCodec[Pod]):
         pod.claim_entries = similar.claim_entries
         pod.volumes = similar.volumes
         pod.node_name = node or similar.node_name
-        pod.is_finished = status.get("phase") in FINISHED
+        pod.phase = phase = status.get("phase") or ""
+        pod.is_finished = phase in FINISHED
         return WatchEvent(event.type, pod, version)
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[Pod]:

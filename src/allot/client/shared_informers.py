@@ -10,7 +10,9 @@ A component still has an informer of its own, with its own event handlers and in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from allot.api.identities import ObjectKey
@@ -31,6 +33,12 @@ View = Callable[[Any], T | None]
 
 NEEDED_COMPLETELY: Final[frozenset[tuple[str, str]]] = frozenset({(PODS.group, PODS.plural)})
 """Resources of which some component needs all objects: informers of a part get theirs from that one."""
+
+
+Readers = Mapping[tuple[str, ...], Callable[[Any], str]]
+"""How fields are read that objects have at hand, by their path."""
+NO_READERS: Final[Readers] = {}
+POD_FIELDS: Final[Readers] = {("status", "phase"): attrgetter("phase")}
 
 
 class SharedInformers:
@@ -59,7 +67,8 @@ class SharedInformers:
         view: View[T] | None = _everything
         if scope != EVERYTHING:
             is_needed = (resource.group, resource.plural) in NEEDED_COMPLETELY
-            view = view_of(scope) if is_needed else None
+            readers = POD_FIELDS if resource.codec is PODS.codec else NO_READERS
+            view = view_of(scope, readers) if is_needed else None
         return None if view is None else SharedSource(self._informer(resource), view, ignored)
 
     def _informer(self, resource: Resource[T]) -> Informer[T]:
@@ -166,12 +175,12 @@ class SharedFeed(Generic[T]):
             self._store.follow(key, None, shown)
 
     def _follow_unless_ignored(self, key: ObjectKey, old: Any, new: Any) -> None:
-        assert self._ignored is not None
-        if old is None or new is None or not self._ignored(old, new):
+        ignored: Any = self._ignored
+        if old is None or new is None or not ignored(old, new):
             self._follow(key, old, new)
 
 
-def view_of(scope: Scope) -> View[Any] | None:
+def view_of(scope: Scope, readers: Readers = NO_READERS) -> View[Any] | None:
     """The objects of a scope that can be decided by comparing fields; None for other scopes."""
     if scope.label_selector:
         return None
@@ -182,7 +191,7 @@ def view_of(scope: Scope) -> View[Any] | None:
         values_by_path.setdefault(path, []).append((value, equals))
     requirements = tuple(
         _Requirement(
-            path,
+            readers.get(path) or partial(_read, path),
             tuple(value for value, equals in values if equals),
             tuple(value for value, equals in values if not equals),
         )
@@ -192,8 +201,8 @@ def view_of(scope: Scope) -> View[Any] | None:
     def view(obj: RawObject) -> RawObject | None:
         if namespace and obj.key.namespace != namespace:
             return None
-        for path, wanted, refused in requirements:
-            found = obj.get(*path, default="")
+        for read, wanted, refused in requirements:
+            found = read(obj)
             if found in refused or (wanted and any(found != value for value in wanted)):
                 return None
         return obj
@@ -204,9 +213,14 @@ def view_of(scope: Scope) -> View[Any] | None:
 class _Requirement(NamedTuple):
     """What a field must and must not be."""
 
-    path: tuple[str, ...]
+    read: Callable[[Any], str]
     wanted: tuple[str, ...]
     refused: tuple[str, ...]
+
+
+def _read(path: tuple[str, ...], obj: RawObject) -> str:
+    value: str = obj.get(*path, default="")
+    return value
 
 
 def _requirement(text: str) -> tuple[tuple[str, ...], str, bool]:

@@ -133,21 +133,26 @@ class ClaimCreator:
 
     async def _create_at_once(self, pod: Pod) -> bool:
         """The same for a new pod, in one message. False if something is left to do."""
-        entries = [entry for entry in pod.claim_entries if entry.template_name]
-        if not entries or pod.claim_statuses or self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
+        uid = uid_of(pod)
+        if pod.claim_statuses or self._claims.by_index(CLAIMS_BY_POD, uid):
             return False
         new_claims: list[_NewClaim] = []
-        for entry in entries:
+        names: dict[str, str] = {}
+        for entry in pod.claim_entries:
+            if not entry.template_name:
+                continue
             key = claim_key(pod, entry.name)
             template = self._templates.get(ObjectKey(key.namespace, entry.template_name))
             if (
                 template is None
                 or refusal(template, self._gates) is not None
-                or self._created.is_made_for(key, uid_of(pod))
+                or self._created.is_made_for(key, uid)
             ):
                 return False
             new_claims.append(_NewClaim(entry.name, key, template))
-        names = {new.entry: new.key.name for new in new_claims}
+            names[entry.name] = key.name
+        if not new_claims:
+            return False
         statuses = claim_statuses_to_write(pod, names)
         client = in_order(self._client, len(new_claims) + 1)
         if statuses is None or client is None:

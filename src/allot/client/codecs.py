@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
 
 from allot.api.decoding import DecodeError, decode, from_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
@@ -214,6 +215,24 @@ def decode_unusual_event(
     return WatchEvent(event.type, obj, obj.metadata.resource_version)
 
 
+def strip_managed_fields(obj: object) -> None:
+    """Remove managedFields in place, from an object that was just decoded and is not shared yet."""
+    if isinstance(obj, RawObject):
+        metadata: Any = obj.data.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+    else:
+        metadata = getattr(obj, "metadata", None)
+        if getattr(metadata, "managed_fields", ()):
+            force_setattr(metadata, "managed_fields", ())
+
+
+def event_without_managed_fields(event: WatchEvent[T]) -> WatchEvent[T]:
+    """The same event. They are removed from its object in place."""
+    strip_managed_fields(event.object)
+    return event
+
+
 _MANAGED_FIELDS: Final = b',"managedFields":['
 _SIZE: Final = len(_MANAGED_FIELDS)
 
@@ -285,7 +304,7 @@ class RawCodec(Generic[RawT]):
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[RawT]:
-        return self.decode_event(line)
+        return event_without_managed_fields(self.decode_event(line))
 
     def key(self, obj: RawT) -> ObjectKey:
         return obj.key
@@ -371,7 +390,9 @@ class TypedCodec(Generic[T]):
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
-        return self.decode_event(line_without_managed_fields(line))
+        bare = line_without_managed_fields(line)
+        event = self.decode_event(bare)
+        return event if bare is not line else event_without_managed_fields(event)
 
     def key(self, obj: T) -> ObjectKey:
         key: ObjectKey = obj.key  # type: ignore[attr-defined]

@@ -13,7 +13,6 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from allot.api.identities import ObjectKey
-from allot.api.managed_fields import strip_managed_fields
 from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
@@ -231,8 +230,6 @@ class Informer(Generic[T]):
 
     def put(self, obj: T) -> None:
         """A successor of the same name is a deletion and an addition."""
-        # Not read from the store; a write without them leaves the stored ones unchanged.
-        strip_managed_fields(obj)
         codec = self.resource.codec
         key = codec.key(obj)
         known = self.store.get(key)

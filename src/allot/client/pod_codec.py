@@ -19,6 +19,7 @@ from allot.client.codecs import (
     WITHOUT_OBJECT,
     RawCodec,
     WatchEvent,
+    event_without_managed_fields,
     line_without_managed_fields,
 )
 
@@ -95,10 +96,14 @@ class PodCodec(RawCodec[Pod]):
         pod.node_name = node or similar.node_name
         pod.phase = phase = status.get("phase") or ""
         pod.is_finished = phase in FINISHED
+        if "extendedResourceClaimStatus" not in status:
+            pod.extended_claim = ""
         return WatchEvent(event.type, pod, version)
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[Pod]:
-        return self.decode_event(line_without_managed_fields(line))
+        bare = line_without_managed_fields(line)
+        event = self.decode_event(bare)
+        return event if bare is not line else event_without_managed_fields(event)
 
     def _read(self, spec: bytes) -> Pod:
         """A pod with this spec, which is known from now on. What it is asked for here is shared by all that have it."""

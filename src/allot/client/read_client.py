@@ -152,8 +152,8 @@ class ReadClient(RestClient):
     ) -> AsyncIterator[AsyncIterator[Events[T]]]:
         """Batches of events, until the server ends the watch. Not retried: that is the task of informers.
 
-        With `initial_events` existing objects are sent first, up to a bookmark. Without `managed_fields` these may be
-        missing from objects.
+        With `initial_events` existing objects are sent first, up to a bookmark. Without `managed_fields` these are
+        removed from objects.
         """
         query = scope.query() | {
             "watch": "true",
@@ -180,7 +180,8 @@ class ReadClient(RestClient):
                 raise status_error(Response(stream.code, stream.headers, body))
             shown_in = head.header(b"content-type") or b""
             if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
-                yield decoded_frames(stream.chunks, resource.protobuf)
+                codec = resource.protobuf
+                yield decoded_frames(stream.chunks, codec, managed_fields=managed_fields)
             else:
                 yield decoded_events(stream.chunks, resource.codec, managed_fields=managed_fields)
 

@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.kinds import KINDS
+from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
-from allot.client.codecs import Codec, UnreadableEvent, WatchEvent, line_without_managed_fields
+from allot.client.codecs import (
+    Codec,
+    UnreadableEvent,
+    WatchEvent,
+    line_without_managed_fields,
+    strip_managed_fields,
+)
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.metadata import metadata_resource
 from allot.client.resources import (
     EVENTS,
+    NODES,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -300,3 +308,29 @@ def test_nothing_else_is_left_out(metadata: dict[str, Any]) -> None:
     if left != whole:
         del whole["object"]["metadata"]["managedFields"]
     assert left == whole
+
+
+def test_managed_fields_are_removed_in_place() -> None:
+    entry = {"manager": "m", "operation": "Update"}
+    raw = RawObject({"kind": "Pod", "metadata": {"name": "a", "managedFields": [entry]}})
+    typed = ResourceClaim(metadata=ObjectMeta(name="a", managed_fields=(entry,)))
+    for _again in range(2):
+        strip_managed_fields(raw)
+        strip_managed_fields(typed)
+        strip_managed_fields(None)
+        assert raw.data == {"kind": "Pod", "metadata": {"name": "a"}}
+        assert typed == ResourceClaim(metadata=ObjectMeta(name="a"))
+
+
+@pytest.mark.parametrize("spec_comes_first", [False, True])
+def test_bare_events_have_no_managed_fields(spec_comes_first: bool) -> None:
+    metadata = {"name": "a", "resourceVersion": "1", "managedFields": MANAGED}
+    parts = {"metadata": metadata, "spec": {}}
+    document = dict(reversed(parts.items())) if spec_comes_first else parts
+    for resource in (PODS, NODES):
+        event = resource.codec.decode_bare_event(line("ADDED", document))
+        assert event.object is not None
+        assert "managedFields" not in event.object.data["metadata"]
+    claim = RESOURCE_CLAIMS.codec.decode_bare_event(line("ADDED", document)).object
+    assert claim is not None
+    assert not claim.metadata.managed_fields

@@ -98,14 +98,14 @@ class ClaimCreator:
 
     def has_created_all(self, pod: Pod) -> bool:
         """Whether the claims of all entries with a template are known, and the pod's status names them."""
-        statuses, (namespace, _) = pod.claim_statuses, pod.key
-        for entry in pod.claim_entries:
-            if not entry.template_name:
+        statuses, uid = pod.claim_statuses, uid_of(pod)
+        for entry, _, template in pod.claim_entries:
+            if not template:
                 continue
-            if entry.name not in statuses:
+            if entry not in statuses:
                 return False
-            name = statuses[entry.name]
-            if name is not None and not self._is_known(ObjectKey(namespace, name), pod):
+            name = statuses[entry]
+            if name is not None and not self._is_known(ObjectKey(pod.key.namespace, name), uid):
                 return False
         return True
 
@@ -180,7 +180,7 @@ class ClaimCreator:
         if entry.name in statuses:
             name = statuses[entry.name]
             key = ObjectKey(namespace, name or "")
-            if name is None or self._is_known(key, pod):
+            if name is None or self._is_known(key, uid):
                 return name
             if await self._owner_on_server(key) == uid:
                 return name
@@ -192,15 +192,15 @@ class ClaimCreator:
             return key.name
         return await self._create(pod, entry)
 
-    def _is_known(self, key: ObjectKey, pod: Pod) -> bool:
+    def _is_known(self, key: ObjectKey, pod_uid: str) -> bool:
         """Whether a claim was created for the pod, as far as is known without the server."""
-        claim, uid = self._claims.get(key), uid_of(pod)
-        if claim is not None and is_made_for(claim, uid):
+        claim = self._claims.get(key)
+        if claim is not None and is_made_for(claim, pod_uid):
             return True
-        return self._created.is_made_for(key, uid)
+        return self._created.is_made_for(key, pod_uid)
 
     def _note_created(self, key: ObjectKey, pod: Pod, template: ClaimTemplate) -> None:
-        self._metrics.tried_to_create(_uses(template), worked=True)
+        self._metrics.attempts.add(_uses(template), worked=True)
         if self._claims.get(key) is None:  # the watch may be faster than the response
             self._created.add(key, pod.key, uid_of(pod))
             self._expect_created()
@@ -239,7 +239,7 @@ class ClaimCreator:
                 if error.is_namespace_terminating:
                     return None  # the pod is deleted with the namespace
                 if not error.is_already_exists:
-                    self._metrics.tried_to_create(_uses(template), worked=False)
+                    self._metrics.attempts.add(_uses(template), worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
                     raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)

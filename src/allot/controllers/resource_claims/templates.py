@@ -144,9 +144,10 @@ def claim_statuses_to_write(
 ) -> list[dict[str, str]] | None:
     """`status.resourceClaimStatuses` with these claims, sorted; None if nothing changes."""
     known = pod.claim_statuses
-    if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
+    wanted = {**known, **claim_by_entry}
+    if wanted == known:
         return None
     statuses = []
-    for entry, claim in sorted({**known, **claim_by_entry}.items()):
+    for entry, claim in sorted(wanted.items()):
         statuses.append({"name": entry, **({"resourceClaimName": claim} if claim else {})})
     return statuses

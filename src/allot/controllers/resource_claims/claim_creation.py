@@ -20,7 +20,7 @@ from allot.client.informer import Informer
 from allot.client.ordered_client import in_order
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
-from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
+from allot.controllers.resource_claims.metrics import ClaimMetrics
 from allot.controllers.resource_claims.mutation_cache import (
     CREATED_CLAIM_TTL_SECONDS,
     CreatedClaims,
@@ -200,7 +200,7 @@ class ClaimCreator:
         return self._created.is_made_for(key, pod_uid)
 
     def _note_created(self, key: ObjectKey, pod: Pod, template: ClaimTemplate) -> None:
-        self._metrics.attempts.add(_uses(template), worked=True)
+        self._metrics.attempts.add(template.uses, worked=True)
         if self._claims.get(key) is None:  # the watch may be faster than the response
             self._created.add(key, pod.key, uid_of(pod))
             self._expect_created()
@@ -239,7 +239,7 @@ class ClaimCreator:
                 if error.is_namespace_terminating:
                     return None  # the pod is deleted with the namespace
                 if not error.is_already_exists:
-                    self._metrics.attempts.add(_uses(template), worked=False)
+                    self._metrics.attempts.add(template.uses, worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
                     raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)
@@ -290,7 +290,3 @@ class ClaimCreator:
     def _complain(self, pod: Pod, note: str) -> None:
         log.info("pod %s: %s", pod.key, note)
         self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)
-
-
-def _uses(template: ClaimTemplate) -> Uses:
-    return Uses(template.wants_admin_access, template.has_prioritized_list)

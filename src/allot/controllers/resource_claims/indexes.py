@@ -26,8 +26,8 @@ def templates_used_by_pod(pod: Pod) -> list[str]:
 
 
 def pods_behind_claim(claim: ResourceClaim) -> list[str]:
-    uids = [consumer.uid for consumer in claim.status.reserved_for if is_pod(consumer)]
-    owner = owning_pod(claim)
+    reserved, owner = claim.status.reserved_for, owning_pod(claim)
+    uids = [consumer.uid for consumer in reserved if is_pod(consumer)] if reserved else []
     return uids if owner is None else [*uids, owner.uid]
 
 

@@ -18,6 +18,7 @@ from allot.api.lazy import lazy
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.indexes import owning_pod
+from allot.controllers.resource_claims.metrics import Uses
 from allot.controllers.resource_claims.pods import uid_of
 from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
@@ -56,6 +57,10 @@ class ClaimTemplate(RawObject):
     @lazy
     def has_prioritized_list(self) -> bool:
         return any(request.get("firstAvailable") for request in self._requests())
+
+    @lazy
+    def uses(self) -> Uses:
+        return Uses(self.wants_admin_access, self.has_prioritized_list)
 
     def _requests(self) -> list[dict[str, Any]]:
         requests: list[dict[str, Any]] = self.get("spec", "spec", "devices", "requests", default=[])

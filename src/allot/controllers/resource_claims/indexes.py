@@ -28,7 +28,8 @@ def templates_used_by_pod(pod: Pod) -> list[str]:
 def pods_behind_claim(claim: ResourceClaim) -> list[str]:
     reserved, owner = claim.status.reserved_for, owning_pod(claim)
     uids = [consumer.uid for consumer in reserved if is_pod(consumer)] if reserved else []
-    return uids if owner is None else [*uids, owner.uid]
+    # Mostly the owner reserves the claim, which then changes nothing in the index.
+    return uids if owner is None or owner.uid in uids else [*uids, owner.uid]
 
 
 def owning_pod(claim: ResourceClaim) -> OwnerReference | None:

@@ -70,7 +70,7 @@ class CountingLink(Link):
     def __init__(self) -> None:
         super().__init__()
         self.sent: Counter[str] = Counter()
-        send = self._protocol.send
+        send = self.send
 
         def counted(frame: AnyFrame) -> None:
             match frame:
@@ -80,7 +80,7 @@ class CountingLink(Link):
                     self.sent[_name(frame)] += 1
             send(frame)
 
-        self._protocol.send = counted  # type: ignore[method-assign]
+        self.send = counted
 
 
 def _name(frame: RequestFrame) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msgspec.structs import force_setattr
-
 from allot.api.base import replace
 from allot.api.raw import RawObject
 
@@ -24,18 +22,6 @@ def without_managed_fields(obj: T) -> T:
     assert metadata is not None
     found: T = replace(typed, metadata=replace(metadata, managed_fields=()))
     return found
-
-
-def strip_managed_fields(obj: object) -> None:
-    """Remove managedFields in place, from an object that was just decoded and is not shared yet."""
-    if isinstance(obj, RawObject):
-        metadata: Any = obj.data.get("metadata")
-        if isinstance(metadata, dict):
-            metadata.pop("managedFields", None)
-    else:
-        metadata = getattr(obj, "metadata", None)
-        if getattr(metadata, "managed_fields", ()):
-            force_setattr(metadata, "managed_fields", ())
 
 
 def _bare(obj: Any) -> Any:

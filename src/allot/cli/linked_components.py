@@ -288,15 +288,15 @@ def _serving(parts: Components) -> Callable[[RequestFrame], Awaitable[ResponseFr
         if frame.path.startswith(HEALTH):
             problem = parts.problem_of(frame.path.removeprefix(HEALTH))
             return ResponseFrame(
-                frame.id, 200, [(b"content-type", b"text/plain")], problem.encode()
+                200, [(b"content-type", b"text/plain")], problem.encode(), frame.id
             )
         page = pages.get(frame.path.removeprefix("/metrics/"))
         if page is None:
-            return ResponseFrame(frame.id, 404, [(b"content-type", b"text/plain")], b"")
+            return ResponseFrame(404, [(b"content-type", b"text/plain")], b"", frame.id)
         accept = dict(frame.headers).get(b"accept", b"").decode()
         shown = await page.page(accept)
         headers = [(b"content-type", shown.content_type.encode())]
-        return ResponseFrame(frame.id, 200, headers, shown.body)
+        return ResponseFrame(200, headers, shown.body, frame.id)
 
     return serve
 

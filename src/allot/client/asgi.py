@@ -28,7 +28,7 @@ Application = Callable[
 ]
 
 DISCONNECT: Final[Message] = {"type": "http.disconnect"}
-HEADERS_KEPT: Final = 128
+HEADERS_KEPT: Final = 512
 
 
 def http_scope(
@@ -55,22 +55,24 @@ def http_scope(
 
 
 def headers_with(
-    given: Headers,
+    given: tuple[tuple[bytes, bytes], ...],
     body: bytes | None,
     content_type: str = JSON,
     headers: Mapping[str, str] | None = None,
 ) -> Headers:
-    """The headers of a request: those `given`, the type of its body, if it has one, and `headers`."""
+    """The headers of a request: those `given`, the type of its body, if it has one, and `headers`. They are shared."""
     more = tuple(headers.items()) if headers else ()
-    if body is not None:
-        more = (("content-type", content_type), *more)
-    return [*given, *_encoded(more)] if more else given
+    return _joined(given, content_type if body is not None else "", more)
 
 
 @lru_cache(HEADERS_KEPT)
-def _encoded(headers: tuple[tuple[str, str], ...]) -> Headers:
+def _joined(
+    given: tuple[tuple[bytes, bytes], ...], content_type: str, more: tuple[tuple[str, str], ...]
+) -> Headers:
     """Clients repeat the few that they have."""
-    return [(name.lower().encode(), value.encode()) for name, value in headers]
+    if content_type:
+        more = (("content-type", content_type), *more)
+    return [*given, *((name.lower().encode(), value.encode()) for name, value in more)]
 
 
 class CollectedAnswer:

@@ -44,6 +44,13 @@ CONFLICT_ATTEMPTS: Final = 10
 
 _DRY_RUN: Final = {"dryRun": "All"}
 _STRICT: Final = {"fieldValidation": "Strict"}
+_CREATE_QUERIES: Final[Mapping[tuple[bool, bool], Mapping[str, str] | None]] = {
+    (False, False): None,
+    (False, True): _STRICT,
+    (True, False): _DRY_RUN,
+    (True, True): {**_DRY_RUN, **_STRICT},
+}
+"""By whether it is a dry run, and whether it is strict."""
 _UNREAD: Final = {WITHOUT_OBJECT: "true"}
 _WITH_STATUS: Final = {WITH_STATUS: "true", WITHOUT_OBJECT: UNLESS_CHANGED}
 
@@ -80,7 +87,7 @@ class Client(ReadClient):
         return self.request(
             "POST",
             resource.collection_path(key.namespace),
-            {**(_DRY_RUN if dry_run else {}), **(_STRICT if strict else {})},
+            _CREATE_QUERIES[dry_run, strict],
             body,
             content_type,
             may_repeat=bool(key.name),
@@ -97,7 +104,8 @@ class Client(ReadClient):
 
         `updated` reads the response.
         """
-        headers = {**(self._accept(resource) or {}), **_WITH_STATUS}
+        accept = self._accept(resource)
+        headers = {**accept, **_WITH_STATUS} if accept else _WITH_STATUS
         return self.submit_update(resource, obj, headers=headers)
 
     async def update(

@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
 
 from allot.api.decoding import DecodeError, decode, from_builtin
 from allot.api.identities import GroupVersionKind, ObjectKey
@@ -34,7 +35,7 @@ class Unreadable(NamedTuple):
     problem: str
 
 
-class WatchEvent(NamedTuple, Generic[T]):
+class WatchEvent(Struct, Generic[T], frozen=True):
     """ADDED, MODIFIED or DELETED with the object, or BOOKMARK without one."""
 
     type: str
@@ -43,16 +44,14 @@ class WatchEvent(NamedTuple, Generic[T]):
     ends_initial_events: bool = False
 
 
-class UnreadableEvent(WatchEvent[Any]):
+class UnreadableEvent(WatchEvent[Any], frozen=True, kw_only=True):
     """ADDED, MODIFIED or DELETED with an object that cannot be decoded."""
 
     unreadable: Unreadable
 
     @classmethod
     def of(cls, type_: str, unreadable: Unreadable, version: str) -> UnreadableEvent:
-        event = cls(type_, None, version)
-        event.unreadable = unreadable
-        return event
+        return cls(type_, None, version, unreadable=unreadable)
 
 
 class ListPage(NamedTuple, Generic[T]):
@@ -81,7 +80,7 @@ class Codec(Protocol[T]):
         ...
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
-        """The same for readers who do not look at managedFields, which may be missing."""
+        """The same for readers who do not look at managedFields: without these."""
         ...
 
     def key(self, obj: T) -> ObjectKey: ...
@@ -216,7 +215,26 @@ def decode_unusual_event(
     return WatchEvent(event.type, obj, obj.metadata.resource_version)
 
 
+def strip_managed_fields(obj: object) -> None:
+    """Remove managedFields in place, from an object that was just decoded and is not shared yet."""
+    if isinstance(obj, RawObject):
+        metadata: Any = obj.data.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+    else:
+        metadata = getattr(obj, "metadata", None)
+        if getattr(metadata, "managed_fields", ()):
+            force_setattr(metadata, "managed_fields", ())
+
+
+def event_without_managed_fields(event: WatchEvent[T]) -> WatchEvent[T]:
+    """The same event. They are removed from its object in place."""
+    strip_managed_fields(event.object)
+    return event
+
+
 _MANAGED_FIELDS: Final = b',"managedFields":['
+_SIZE: Final = len(_MANAGED_FIELDS)
 
 
 def line_without_managed_fields(line: bytes) -> bytes:
@@ -226,14 +244,15 @@ def line_without_managed_fields(line: bytes) -> bytes:
     or status comes first: what drivers and users put there may look like metadata. Otherwise the first bracket that
     closes ends them: one with a key after it is not part of a string.
     """
-    start = line.find(_MANAGED_FIELDS)
-    end = line.find(b"]", start)
+    find = line.find
+    start = find(_MANAGED_FIELDS)
+    end = find(b"]", start)
     if (
         start < 0
         or not line.startswith(b']},"spec":', end)
-        or line.find(b"[", start + len(_MANAGED_FIELDS), end) >= 0
-        or line.find(b'"spec":', 0, start) >= 0
-        or line.find(b'"status":', 0, start) >= 0
+        or find(b"[", start + _SIZE, end) >= 0
+        or find(b'"spec":', 0, start) >= 0
+        or find(b'"status":', 0, start) >= 0
     ):
         return line
     return line[:start] + line[end + 1 :]
@@ -285,7 +304,7 @@ class RawCodec(Generic[RawT]):
             raise UnreadableAnswerError(f"not an event of a {self._kind}: {error}") from None
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[RawT]:
-        return self.decode_event(line)
+        return event_without_managed_fields(self.decode_event(line))
 
     def key(self, obj: RawT) -> ObjectKey:
         return obj.key
@@ -371,7 +390,9 @@ class TypedCodec(Generic[T]):
         return WatchEvent(event.type, hub, hub.metadata.resource_version)
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[T]:
-        return self.decode_event(line_without_managed_fields(line))
+        bare = line_without_managed_fields(line)
+        event = self.decode_event(bare)
+        return event if bare is not line else event_without_managed_fields(event)
 
     def key(self, obj: T) -> ObjectKey:
         key: ObjectKey = obj.key  # type: ignore[attr-defined]

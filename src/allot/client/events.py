@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from allot.client.resources import Resource
@@ -13,6 +14,16 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 NOTE_LIMIT: Final = 1024
 _CUT: Final = " ..."
+_NAMES: Final = (
+    "apiVersion",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "fieldPath",
+)
+_has_value: Final = itemgetter(1)
 
 
 class ObjectReference(NamedTuple):
@@ -33,8 +44,7 @@ class ObjectReference(NamedTuple):
         return (self.api_version, self.kind, self.namespace, self.name, self.uid, self.field_path)
 
     def as_json(self) -> dict[str, str]:
-        names = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
-        return {name: value for name, value in zip(names, self, strict=True) if value}
+        return dict(filter(_has_value, zip(_NAMES, self, strict=True)))
 
 
 def reference_to(resource: Resource[T], obj: T) -> ObjectReference:

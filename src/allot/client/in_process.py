@@ -31,10 +31,10 @@ class InProcessTransport(ClusterTransport):
         self, app: Application, user: str | ComponentUser, user_agent: str = "allot"
     ) -> None:
         self._app = app
-        self._headers = [(b"user-agent", user_agent.encode())]
+        self._headers: tuple[tuple[bytes, bytes], ...] = ((b"user-agent", user_agent.encode()),)
         self._user = user if isinstance(user, ComponentUser) else None
         if isinstance(user, str):
-            self._headers.append((b"authorization", f"Bearer {user}".encode()))
+            self._headers += ((b"authorization", f"Bearer {user}".encode()),)
         self._streams: set[_Handover] = set()
 
     async def request(

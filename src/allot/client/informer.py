@@ -13,7 +13,6 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from allot.api.identities import ObjectKey
-from allot.api.managed_fields import strip_managed_fields
 from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
@@ -75,8 +74,8 @@ class Feed(Protocol):
 class SharedStore(ReflectorStore[T_contra], Protocol[T_contra]):
     """What a source keeps up to date."""
 
-    def put_newer(self, key: ObjectKey, obj: T_contra) -> None:
-        """Put a new object, or a newer version of one."""
+    def follow(self, key: ObjectKey, old: T_contra | None, new: T_contra | None) -> None:
+        """Do what another informer has just done: put a newer version, or drop the last one."""
 
 
 class InformerSource(Protocol[T_co]):
@@ -188,6 +187,9 @@ class Informer(Generic[T]):
         """Call `follower` after each change of the store. Objects that exist are left to the caller."""
         self._followers = (*self._followers, follower)
 
+    def replace_follower(self, follower: Follower[T], other: Follower[T]) -> None:
+        self._followers = tuple(other if each == follower else each for each in self._followers)
+
     def remove_follower(self, follower: Follower[T]) -> None:
         self._followers = tuple(known for known in self._followers if known != follower)
 
@@ -228,8 +230,6 @@ class Informer(Generic[T]):
 
     def put(self, obj: T) -> None:
         """A successor of the same name is a deletion and an addition."""
-        # Not read from the store; a write without them leaves the stored ones unchanged.
-        strip_managed_fields(obj)
         codec = self.resource.codec
         key = codec.key(obj)
         known = self.store.get(key)
@@ -245,16 +245,19 @@ class Informer(Generic[T]):
             if self._skipped:
                 self._skipped.pop(key, None)
 
-    def put_newer(self, key: ObjectKey, obj: T) -> None:
-        """Put a version that another informer has put just now: it is newer, and has no managedFields."""
+    def follow(self, key: ObjectKey, old: T | None, new: T | None) -> None:
+        """The other informer may have known an `old` object that this one has skipped."""
+        if new is None:
+            self.drop(key, old)
+            return
         try:
-            old = self.store.put(key, obj)
+            old = self.store.put(key, new)
         except Exception:  # noqa: BLE001 - logged by `_skip`
-            self._skip(key, obj)
+            self._skip(key, new)
         else:
             if self._skipped:
                 self._skipped.pop(key, None)
-            self._notify(key, old, obj)
+            self._notify(key, old, new)
 
     def _skip(self, key: ObjectKey, obj: T) -> None:
         log.exception("%s %s: an index function failed; skipped, retrying", self.resource, key)

@@ -26,9 +26,18 @@ import msgspec
 from allot.client.asgi import Headers, headers_with
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
-from allot.client.transport import JSON, ClusterTransport, Query, Response, Stream, encoded_query
+from allot.client.transport import (
+    JSON,
+    ClusterTransport,
+    Query,
+    Response,
+    Stream,
+    encoded_query,
+)
 
 WINDOW: Final = 1 << 20
+TAKEN_AT_ONCE: Final = WINDOW // 4
+"""The bytes that a reader uses up before it says so."""
 SIZE_BYTES: Final = 4
 """Every message begins with its length."""
 
@@ -50,10 +59,8 @@ class RequestFrame(LinkFrame, tag=0, frozen=True):
     """The component that asks."""
 
 
-class ResponseFrame(LinkFrame, tag=1, frozen=True):
-    code: int
-    headers: Headers
-    body: bytes
+class ResponseFrame(Response, array_like=True, tag=1, frozen=True):
+    id: int
 
 
 class HeadFrame(LinkFrame, tag=2, frozen=True):
@@ -103,7 +110,10 @@ class FrameProtocol(asyncio.Protocol):
     write wakes the process at the other end, and each message is encoded and decoded in one step.
     """
 
-    def __init__(self, received: Callable[[AnyFrame], None], lost: Callable[[], None]) -> None:
+    def __init__(
+        self, received: Callable[[list[AnyFrame]], None], lost: Callable[[], None]
+    ) -> None:
+        """`received` gets the frames of a message."""
         self._received = received
         self._lost = lost
         self._decode = msgspec.msgpack.Decoder(list[AnyFrame]).decode
@@ -133,14 +143,12 @@ class FrameProtocol(asyncio.Protocol):
     def _take(self, data: memoryview) -> int:
         """Decode all messages that are complete; how many bytes they take."""
         start, size = 0, len(data)
-        while size >= start + SIZE_BYTES:
-            content = start + SIZE_BYTES
+        while (content := start + SIZE_BYTES) <= size:
             end = content + int.from_bytes(data[start:content])
             if end > size:
                 break
             start = end
-            for frame in self._decode(data[content:end]):
-                self._received(frame)
+            self._received(self._decode(data[content:end]))
         return start
 
     def send(self, frame: AnyFrame) -> None:
@@ -159,9 +167,10 @@ class FrameProtocol(asyncio.Protocol):
             self._write(unsent)
 
     def _write(self, frames: list[AnyFrame]) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
             data = self._encode(frames)
-            self._transport.write(len(data).to_bytes(SIZE_BYTES) + data)
+            transport.write(len(data).to_bytes(SIZE_BYTES) + data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost()
@@ -177,6 +186,7 @@ class Link:
 
     def __init__(self) -> None:
         self._protocol = FrameProtocol(self._received, self._on_lost)
+        self.send = self._protocol.send
         self._last_id = 0
         self._answers: dict[int, asyncio.Future[Response]] = {}
         """Including those of cancelled callers, until the server has answered."""
@@ -197,27 +207,36 @@ class Link:
     def close(self) -> None:
         self._protocol.close()
 
-    def _received(self, frame: AnyFrame) -> None:
-        match frame:
-            case ResponseFrame():
-                answer = self._answers.pop(frame.id, None)
-                if answer is not None and not answer.done():
-                    answer.set_result(Response(frame.code, frame.headers, frame.body))
-            case HeadFrame() | ChunkFrame() | EndFrame():
-                stream = self._streams.get(frame.id)
-                if stream is not None:
-                    stream.received(frame)
-            case RequestFrame() if self.serve is not None:
-                task = asyncio.create_task(self._answer(frame, self.serve))
-                self._serving.add(task)
-                task.add_done_callback(self._serving.discard)
-            case _:
-                pass  # only servers get these
+    def _received(self, frames: list[AnyFrame]) -> None:
+        for frame in frames:
+            match frame:
+                case ResponseFrame():
+                    answer = self._answers.pop(frame.id, None)
+                    if answer is not None and not answer.done():
+                        answer.set_result(frame)
+                case ChunkFrame():
+                    stream = self._streams.get(frame.id)
+                    if stream is not None:
+                        stream.received(frame.data)
+                case HeadFrame():
+                    stream = self._streams.get(frame.id)
+                    if stream is not None:
+                        stream.started_with(frame)
+                case EndFrame():
+                    stream = self._streams.get(frame.id)
+                    if stream is not None:
+                        stream.ended(frame.failure)
+                case RequestFrame() if self.serve is not None:
+                    task = asyncio.create_task(self._answer(frame, self.serve))
+                    self._serving.add(task)
+                    task.add_done_callback(self._serving.discard)
+                case _:
+                    pass  # only servers get these
 
     async def _answer(
         self, frame: RequestFrame, serve: Callable[[RequestFrame], Awaitable[ResponseFrame]]
     ) -> None:
-        self._protocol.send(await serve(frame))
+        self.send(await serve(frame))
 
     def _on_lost(self) -> None:
         self.is_lost.set()
@@ -227,142 +246,113 @@ class Link:
                 answer.exception()  # retrieved: the caller may have been cancelled
         self._answers.clear()
         for stream in self._streams.values():
-            stream.received(EndFrame(0, LOST))
+            stream.ended(LOST)
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        query: str,
-        headers: Headers,
-        body: bytes,
-        user: str = "",
-        sequence: _Sequence | None = None,
-    ) -> asyncio.Future[Response]:
-        """The response to a request, which is sent at once or as a part of a sequence."""
+    def expect_answer(self) -> tuple[int, asyncio.Future[Response]]:
+        """The id of a request, and the response to it. The caller sends the request."""
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = self._last_id = self._last_id + 1
-        answer: asyncio.Future[Response] = self._loop.create_future()
-        self._answers[number] = answer
-        frame = RequestFrame(number, method, path, query, headers, body, False, user)
-        if sequence is None:
-            self._protocol.send(frame)
-        elif (complete := sequence.add(frame)) is not None:
-            self._protocol.send(complete)
-        return answer
+        answer = self._answers[number] = self._loop.create_future()
+        return number, answer
 
     def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = self._last_id = self._last_id + 1
-        stream = self._streams[number] = _Incoming(number, self._protocol.send)
-        self._protocol.send(RequestFrame(number, "GET", path, query, headers, b"", True, user))
+        stream = self._streams[number] = _Incoming(number, self.send, self._loop)
+        self.send(RequestFrame(number, "GET", path, query, headers, b"", True, user))
         return stream
 
     def end(self, stream: _Incoming) -> None:
         stream.close()
         if self._streams.pop(stream.number, None) is not None and not stream.is_over:
-            self._protocol.send(CancelFrame(stream.number))
+            self.send(CancelFrame(stream.number))
 
 
 LOST: Final = "the link to the API server is lost"
 
 
-class _Sequence:
-    """Collects the requests of a sequence."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._requests: list[RequestFrame] = []
-
-    def add(self, request: RequestFrame) -> SequenceFrame | None:
-        """The frame to send, when the last request is there."""
-        self._requests.append(request)
-        if len(self._requests) < self._count:
-            return None
-        return SequenceFrame(self._requests[0].id, self._requests)
-
-
 class _Incoming:
     """The reader's end of a stream."""
 
-    def __init__(self, number: int, send: Callable[[AnyFrame], None]) -> None:
+    def __init__(
+        self, number: int, send: Callable[[AnyFrame], None], loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.number = number
         self.head: HeadFrame | None = None
         self.is_over = False
         self._send = send
+        self._loop = loop
         self._failure = ""
+        """Why there will be no more."""
         self._pieces: deque[bytes] = deque()
         self._reader: asyncio.Future[None] | None = None
-        """Set while the reader waits."""
+        """What the reader waits for."""
         self._taken = 0
         self._waits_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         """One for many waits: it looks how long the current one takes."""
-        self._is_idle = False
 
-    def received(self, frame: HeadFrame | ChunkFrame | EndFrame) -> None:
-        match frame:
-            case HeadFrame():
-                self.head = frame
-            case ChunkFrame():
-                self._pieces.append(frame.data)
-            case EndFrame():
-                self.is_over = True
-                self._failure = frame.failure
+    def started_with(self, head: HeadFrame) -> None:
+        self.head = head
+        self._wake()
+
+    def received(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._wake()
+
+    def ended(self, failure: str) -> None:
+        self.is_over = True
+        self._failure = failure
         self._wake()
 
     def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+        reader = self._reader
+        if reader is not None and not reader.done():
+            reader.set_result(None)
 
     async def started(self, idle_seconds: float | None) -> HeadFrame:
-        while self.head is None and not self.is_over:
-            await self._wait(idle_seconds)
+        while self.head is None and not self.is_over and not self._failure:
+            await self._next(idle_seconds)
         if self.head is None:
             raise TransportError(self._failure or "no response from the server", was_sent=True)
         return self.head
 
     async def chunks(self, idle_seconds: float | None) -> AsyncIterator[bytes]:
+        pieces = self._pieces
         while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
+            while pieces:
+                piece = pieces.popleft()
                 self._taken += len(piece)
-                if self._taken > WINDOW // 4:
+                if self._taken > TAKEN_AT_ONCE:
                     self._send(TakenFrame(self.number, self._taken))
                     self._taken = 0
                 yield piece
+            if self._failure:
+                raise TransportError(self._failure, was_sent=True)
             if self.is_over:
-                if self._failure:
-                    raise TransportError(self._failure, was_sent=True)
                 return
-            await self._wait(idle_seconds)
+            await self._next(idle_seconds)
 
-    async def _wait(self, idle_seconds: float | None) -> None:
-        loop = asyncio.get_running_loop()
+    def _next(self, idle_seconds: float | None) -> asyncio.Future[None]:
+        """Done when something is received, or nothing for so long."""
         if idle_seconds is not None:
-            self._waits_since = loop.time()
+            self._waits_since = self._loop.time()
             if self._timer is None:
-                self._timer = loop.call_later(idle_seconds, self._check_idle, idle_seconds)
-        self._reader = loop.create_future()
-        try:
-            await self._reader
-        finally:
-            self._reader = None
-        if self._is_idle:
-            raise TransportError(f"no data for {idle_seconds} s", was_sent=True)
+                self._timer = self._loop.call_later(idle_seconds, self._check_idle, idle_seconds)
+        self._reader = self._loop.create_future()
+        return self._reader
 
     def _check_idle(self, idle_seconds: float) -> None:
         self._timer = None
         if self._reader is None or self._reader.done():
             return  # it is at work
-        loop = asyncio.get_running_loop()
-        rest = self._waits_since + idle_seconds - loop.time()
+        rest = self._waits_since + idle_seconds - self._loop.time()
         if rest > 0:
-            self._timer = loop.call_later(rest, self._check_idle, idle_seconds)
+            self._timer = self._loop.call_later(rest, self._check_idle, idle_seconds)
         else:
-            self._is_idle = True
+            self._failure = f"no data for {idle_seconds} s"
             self._wake()
 
     def close(self) -> None:
@@ -373,24 +363,14 @@ class _Incoming:
 class LinkTransport(ClusterTransport):
     """Requests over a link, as a component of the cluster."""
 
-    def __init__(
-        self,
-        link: Link,
-        user: ComponentUser,
-        user_agent: str = "allot",
-        sequence: _Sequence | None = None,
-    ) -> None:
-        """With a sequence, requests are a part of it."""
+    def __init__(self, link: Link, user: ComponentUser, user_agent: str = "allot") -> None:
         self._link = link
-        self._component = user
         self._user = user.name
-        self._agent = user_agent
-        self._headers: Headers = [(b"user-agent", user_agent.encode())]
+        self._headers = ((b"user-agent", user_agent.encode()),)
         self._streams: set[_Incoming] = set()
-        self._sequence = sequence
 
     def in_order(self, count: int) -> LinkTransport:
-        return LinkTransport(self._link, self._component, self._agent, _Sequence(count))
+        return _Sequence(self, count)
 
     def request(
         self,
@@ -402,9 +382,14 @@ class LinkTransport(ClusterTransport):
         headers: Mapping[str, str] | None = None,
     ) -> asyncio.Future[Response]:
         """It is sent when this is called, whenever its response is waited for."""
-        given = headers_with(self._headers, body, content_type, headers)
         asked = encoded_query(query) if query else ""
-        return self._link.ask(method, path, asked, given, body or b"", self._user, self._sequence)
+        given = headers_with(self._headers, body, content_type, headers)
+        number, answer = self._link.expect_answer()
+        self._send(RequestFrame(number, method, path, asked, given, body or b"", False, self._user))
+        return answer
+
+    def _send(self, request: RequestFrame) -> None:
+        self._link.send(request)
 
     @asynccontextmanager
     async def stream(
@@ -428,4 +413,18 @@ class LinkTransport(ClusterTransport):
     async def close(self) -> None:
         """Abort all streams. The link stays open for other transports."""
         for incoming in tuple(self._streams):
-            incoming.received(EndFrame(incoming.number, "the client was closed"))
+            incoming.ended("the client was closed")
+
+
+class _Sequence(LinkTransport):
+    """Collects requests, and sends them together when the last one is there."""
+
+    def __init__(self, transport: LinkTransport, count: int) -> None:
+        self.__dict__.update(transport.__dict__)  # it differs in what it does with requests only
+        self._count = count
+        self._requests: list[RequestFrame] = []
+
+    def _send(self, request: RequestFrame) -> None:
+        self._requests.append(request)
+        if len(self._requests) == self._count:
+            self._link.send(SequenceFrame(self._requests[0].id, self._requests))

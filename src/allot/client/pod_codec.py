@@ -19,6 +19,7 @@ from allot.client.codecs import (
     WITHOUT_OBJECT,
     RawCodec,
     WatchEvent,
+    event_without_managed_fields,
     line_without_managed_fields,
 )
 
@@ -28,6 +29,7 @@ MAX_BYTES: Final = 4096
 NOT_A_POD: Final = (KeyError, AttributeError, TypeError)
 """Raised where an object is not what pods are."""
 _NODE: Final = b',"nodeName":"'
+_new_tuple: Final = tuple.__new__  # that of named tuples is written in Python
 _is_name: Final = re.compile(rb"[a-z0-9.-]+").fullmatch
 
 
@@ -75,26 +77,33 @@ class PodCodec(RawCodec[Pod]):
                 similar = self._read(unbound)
         except (*BROKEN, *NOT_A_POD):
             return super().decode_event(line)
-        shown = similar.rest["spec"]
+        shown, status = similar.rest["spec"], parts.status
         pod = Pod(
             {
                 "kind": parts.kind,
                 "apiVersion": parts.api_version,
                 "metadata": metadata,
                 "spec": {**shown, "nodeName": node} if node else shown,
-                "status": parts.status,
+                "status": status,
             }
         )
-        pod.key = ObjectKey(metadata.get("namespace") or "", metadata.get("name") or "")
         # What event handlers ask of every pod.
+        pod.key = _new_tuple(
+            ObjectKey, (metadata.get("namespace") or "", metadata.get("name") or "")
+        )
         pod.claim_entries = similar.claim_entries
         pod.volumes = similar.volumes
         pod.node_name = node or similar.node_name
-        pod.is_finished = parts.status.get("phase") in FINISHED
+        pod.phase = phase = status.get("phase") or ""
+        pod.is_finished = phase in FINISHED
+        if "extendedResourceClaimStatus" not in status:
+            pod.extended_claim = ""
         return WatchEvent(event.type, pod, version)
 
     def decode_bare_event(self, line: bytes) -> WatchEvent[Pod]:
-        return self.decode_event(line_without_managed_fields(line))
+        bare = line_without_managed_fields(line)
+        event = self.decode_event(bare)
+        return event if bare is not line else event_without_managed_fields(event)
 
     def _read(self, spec: bytes) -> Pod:
         """A pod with this spec, which is known from now on. What it is asked for here is shared by all that have it."""

@@ -30,6 +30,7 @@ from allot.client.codecs import (
     UnreadableEvent,
     WatchEvent,
     bookmark_event,
+    event_without_managed_fields,
 )
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.transport import JSON
@@ -107,6 +108,10 @@ class ProtobufCodec(Generic[T]):
         except DecodeError as error:
             return UnreadableEvent.of(frame.type, *_unreadable(content, error))
         return WatchEvent(frame.type, hub, hub.metadata.resource_version)
+
+    def decode_bare_event(self, frame: Frame) -> WatchEvent[T]:
+        """The same without managedFields."""
+        return event_without_managed_fields(self.decode_event(frame))
 
     def _decode(self, content: bytes) -> T:
         hub: T = self._version.to_hub(read(content, target_of(self._gvk, self._version.cls)))

@@ -11,8 +11,7 @@ class TokenBucket:
 
     def __init__(self, per_second: float, burst: int, now: float) -> None:
         self._per_second = per_second
-        self._burst = burst
-        self._tokens = float(burst)
+        self._burst = self._tokens = float(burst)
         self._counted_at = now
 
     def take(self, now: float, tokens: float = 1) -> bool:
@@ -46,7 +45,7 @@ class TokenBucket:
 
     def _refill(self, now: float) -> None:
         gained = (now - self._counted_at) * self._per_second
-        self._tokens = min(float(self._burst), self._tokens + gained)
+        self._tokens = min(self._burst, self._tokens + gained)
         self._counted_at = now
 
 

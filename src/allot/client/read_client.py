@@ -152,8 +152,8 @@ class ReadClient(RestClient):
     ) -> AsyncIterator[AsyncIterator[Events[T]]]:
         """Batches of events, until the server ends the watch. Not retried: that is the task of informers.
 
-        With `initial_events` existing objects are sent first, up to a bookmark. Without `managed_fields` these may be
-        missing from objects.
+        With `initial_events` existing objects are sent first, up to a bookmark. Without `managed_fields` these are
+        removed from objects.
         """
         query = scope.query() | {
             "watch": "true",
@@ -177,10 +177,11 @@ class ReadClient(RestClient):
             head = Response(stream.code, stream.headers, b"")
             if stream.code != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
-                raise status_error(head._replace(body=body))
+                raise status_error(Response(stream.code, stream.headers, body))
             shown_in = head.header(b"content-type") or b""
             if resource.protobuf is not None and shown_in.startswith(PROTOBUF.encode()):
-                yield decoded_frames(stream.chunks, resource.protobuf)
+                codec = resource.protobuf
+                yield decoded_frames(stream.chunks, codec, managed_fields=managed_fields)
             else:
                 yield decoded_events(stream.chunks, resource.codec, managed_fields=managed_fields)
 

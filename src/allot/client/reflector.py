@@ -22,7 +22,7 @@ from allot.api.identities import ObjectKey
 from allot.backoff import Backoff
 from allot.client.client import Client
 from allot.client.clock import Clock
-from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent
+from allot.client.codecs import Unreadable, UnreadableEvent, WatchEvent, strip_managed_fields
 from allot.client.cooperative import with_pauses
 from allot.client.errors import ApiStatusError, ClientError, TransportError
 from allot.client.options import Scope
@@ -60,7 +60,7 @@ class IncompleteListError(TransportError):
 
 
 class ReflectorStore(Protocol[T_contra]):
-    """What a reflector keeps up to date."""
+    """What a reflector keeps up to date. Objects have no managedFields: a write without them leaves the stored ones."""
 
     def keys(self) -> Iterable[ObjectKey]: ...
 
@@ -218,7 +218,7 @@ class Reflector(Generic[T]):
                 for position, event in enumerate(batch):
                     if event.ends_initial_events:
                         await self._take_all(found.values(), event.resource_version, kept)
-                        await self._take(batch[position + 1 :])
+                        await self._take_in_pieces(batch[position + 1 :])
                         await self._take_batches(batches)
                         return
                     if event.object is not None and event.type == "DELETED":
@@ -253,6 +253,7 @@ class Reflector(Generic[T]):
         now: dict[ObjectKey, T] = {}
         number_by_key: dict[ObjectKey, int] = {}
         async for obj in with_pauses(objects, KEYS_AT_ONCE):
+            strip_managed_fields(obj)
             key = codec.key(obj)
             now[key] = obj
             number_by_key[key] = _number(codec.resource_version(obj))
@@ -293,26 +294,36 @@ class Reflector(Generic[T]):
         async for batch in batches:
             came = True
             self._failures = 0
-            await self._take(batch)
+            if len(batch) < EVENTS_AT_ONCE:
+                self._take(batch)
+            else:
+                await self._take_in_pieces(batch)
         return came
 
-    async def _take(self, batch: list[WatchEvent[T]]) -> None:
-        key = self._resource.codec.key
-        for position, event in enumerate(batch, 1):
-            type_, obj, resource_version, _ = event
-            if obj is not None:
-                if type_ == "DELETED":
-                    self._store.drop(key(obj), obj)
-                else:
-                    self._store.put(obj)
-            elif isinstance(event, UnreadableEvent):
-                self._report(event.unreadable)
-                if type_ == "DELETED":
-                    self._store.drop(event.unreadable.key)
-            if resource_version:
-                self.resource_version = resource_version
-            if not position % EVENTS_AT_ONCE:
-                await asyncio.sleep(0)
+    async def _take_in_pieces(self, batch: list[WatchEvent[T]]) -> None:
+        """Yields to other tasks."""
+        for start in range(0, len(batch), EVENTS_AT_ONCE):
+            self._take(batch[start : start + EVENTS_AT_ONCE])
+            await asyncio.sleep(0)
+
+    def _take(self, events: list[WatchEvent[T]]) -> None:
+        store = self._store
+        for event in events:
+            obj = event.object
+            if obj is None:
+                self._take_without_object(event)
+            elif event.type == "DELETED":
+                store.drop(self._resource.codec.key(obj), obj)
+            else:
+                store.put(obj)
+            if event.resource_version:
+                self.resource_version = event.resource_version
+
+    def _take_without_object(self, event: WatchEvent[T]) -> None:
+        if isinstance(event, UnreadableEvent):
+            self._report(event.unreadable)
+            if event.type == "DELETED":
+                self._store.drop(event.unreadable.key)
 
     def _report(self, unreadable: Unreadable) -> None:
         """An object that cannot be decoded stays in its last state, or missing, until it changes."""

@@ -53,8 +53,8 @@ class RestClient:
         while True:
             attempt += 1
             error: ClientError
-            if self.is_limited:
-                await self._wait_for_rate_limit()
+            if self.is_limited and (wait := self._limit.reserve(self.clock.now())) > 0:
+                await self.clock.sleep(wait)
             try:
                 response = await self.transport.request(
                     method, path, query, body, content_type, headers
@@ -64,18 +64,15 @@ class RestClient:
                 error = status_error(response)
             except TransportError as lost:
                 error = lost
-            wait = policy.wait_seconds(error, attempt, may_repeat=may_repeat)
-            if wait is None:
+            pause = policy.wait_seconds(error, attempt, may_repeat=may_repeat)
+            if pause is None:
                 raise error
             if before_repeat is not None:
                 before_repeat(error)
-            await self.clock.sleep(wait)
+            await self.clock.sleep(pause)
 
     async def _wait_for_rate_limit(self) -> None:
-        if not self.is_limited:
-            return
-        wait = self._limit.reserve(self.clock.now())
-        if wait > 0:
+        if self.is_limited and (wait := self._limit.reserve(self.clock.now())) > 0:
             await self.clock.sleep(wait)
 
 

@@ -10,14 +10,16 @@ A component still has an informer of its own, with its own event handlers and in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from allot.api.identities import ObjectKey
 from allot.api.raw import RawObject
 from allot.client.client import Client
 from allot.client.cooperative import with_pauses
-from allot.client.informer import IgnoredUpdate, Informer, SharedStore
+from allot.client.informer import Follower, IgnoredUpdate, Informer, SharedStore
 from allot.client.metadata import metadata_of
 from allot.client.options import EVERYTHING, Scope
 from allot.client.projection import METADATA, WHOLE
@@ -31,6 +33,12 @@ View = Callable[[Any], T | None]
 
 NEEDED_COMPLETELY: Final[frozenset[tuple[str, str]]] = frozenset({(PODS.group, PODS.plural)})
 """Resources of which some component needs all objects: informers of a part get theirs from that one."""
+
+
+Readers = Mapping[tuple[str, ...], Callable[[Any], str]]
+"""How fields are read that objects have at hand, by their path."""
+NO_READERS: Final[Readers] = {}
+POD_FIELDS: Final[Readers] = {("status", "phase"): attrgetter("phase")}
 
 
 class SharedInformers:
@@ -59,7 +67,8 @@ class SharedInformers:
         view: View[T] | None = _everything
         if scope != EVERYTHING:
             is_needed = (resource.group, resource.plural) in NEEDED_COMPLETELY
-            view = view_of(scope) if is_needed else None
+            readers = POD_FIELDS if resource.codec is PODS.codec else NO_READERS
+            view = view_of(scope, readers) if is_needed else None
         return None if view is None else SharedSource(self._informer(resource), view, ignored)
 
     def _informer(self, resource: Resource[T]) -> Informer[T]:
@@ -101,8 +110,6 @@ class SharedFeed(Generic[T]):
         self._view = view
         self._ignored = ignored
         self._store = store
-        self._has_caught_up = False
-        """Whether the store has all objects of the source, so that each event is news."""
         self.synced = asyncio.Event()
 
     @property
@@ -120,20 +127,28 @@ class SharedFeed(Generic[T]):
     async def run(self) -> None:
         """Follow the shared informer until cancelled."""
         source = self._source
-        source.add_follower(self._follow)
+        source.add_follower(self._catch_up)
+        following: Follower[Any] = self._catch_up
         try:
             source.start()
             async for key in with_pauses(tuple(source.keys()), EVENTS_AT_ONCE):
                 if (obj := source.get(key)) is not None:
-                    self._follow(key, None, obj)
+                    self._catch_up(key, None, obj)
             await self._drop_missing()
-            self._has_caught_up = True
+            # From now on each change is news.
+            following = self._news()
+            source.replace_follower(self._catch_up, following)
             await source.wait_synced()
             self.synced.set()
             await asyncio.Event().wait()
         finally:
-            self._has_caught_up = False
-            source.remove_follower(self._follow)
+            source.remove_follower(following)
+
+    def _news(self) -> Follower[Any]:
+        """What takes changes once the store has all objects of the source."""
+        if self._ignored is not None:
+            return self._follow_unless_ignored
+        return self._store.follow if self._view is _everything else self._follow
 
     async def _drop_missing(self) -> None:
         """Drop what was deleted while this feed was not running."""
@@ -142,23 +157,30 @@ class SharedFeed(Generic[T]):
             if self._source.get(key) is None:
                 self._store.drop(key)
 
-    def _follow(self, key: ObjectKey, old: Any, new: Any) -> None:
+    def _catch_up(self, key: ObjectKey, old: Any, new: Any) -> None:
+        """The store may know this version already."""
         if new is None:
             self._store.drop(key, self._view(old))
-            return
-        is_update = old is not None and self._has_caught_up
-        if is_update and self._ignored is not None and self._ignored(old, new):
-            return
-        shown = new if self._view is _everything else self._view(new)
-        if shown is None:
+        elif (shown := self._view(new)) is None:
             self._store.drop(key)
-        elif self._has_caught_up:
-            self._store.put_newer(key, shown)
         else:
             self._store.put(shown)
 
+    def _follow(self, key: ObjectKey, old: Any, new: Any) -> None:
+        if new is None:
+            self._store.drop(key, self._view(old))
+        elif (shown := self._view(new)) is None:
+            self._store.drop(key)
+        else:
+            self._store.follow(key, None, shown)
 
-def view_of(scope: Scope) -> View[Any] | None:
+    def _follow_unless_ignored(self, key: ObjectKey, old: Any, new: Any) -> None:
+        ignored: Any = self._ignored
+        if old is None or new is None or not ignored(old, new):
+            self._follow(key, old, new)
+
+
+def view_of(scope: Scope, readers: Readers = NO_READERS) -> View[Any] | None:
     """The objects of a scope that can be decided by comparing fields; None for other scopes."""
     if scope.label_selector:
         return None
@@ -169,7 +191,7 @@ def view_of(scope: Scope) -> View[Any] | None:
         values_by_path.setdefault(path, []).append((value, equals))
     requirements = tuple(
         _Requirement(
-            path,
+            readers.get(path) or partial(_read, path),
             tuple(value for value, equals in values if equals),
             tuple(value for value, equals in values if not equals),
         )
@@ -179,8 +201,8 @@ def view_of(scope: Scope) -> View[Any] | None:
     def view(obj: RawObject) -> RawObject | None:
         if namespace and obj.key.namespace != namespace:
             return None
-        for path, wanted, refused in requirements:
-            found = obj.get(*path, default="")
+        for read, wanted, refused in requirements:
+            found = read(obj)
             if found in refused or (wanted and any(found != value for value in wanted)):
                 return None
         return obj
@@ -191,9 +213,14 @@ def view_of(scope: Scope) -> View[Any] | None:
 class _Requirement(NamedTuple):
     """What a field must and must not be."""
 
-    path: tuple[str, ...]
+    read: Callable[[Any], str]
     wanted: tuple[str, ...]
     refused: tuple[str, ...]
+
+
+def _read(path: tuple[str, ...], obj: RawObject) -> str:
+    value: str = obj.get(*path, default="")
+    return value
 
 
 def _requirement(text: str) -> tuple[tuple[str, ...], str, bool]:

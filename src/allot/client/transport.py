@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
+from msgspec import Struct
+
 JSON: Final = "application/json"
 WITH_STATUS: Final = "allot-with-status"
 """The header of an update that replaces the status as well, as a second update would. Kubernetes does not know it."""
@@ -29,7 +31,7 @@ Query = Mapping[str, str]
 QUERIES_KEPT: Final = 128
 
 
-class Response(NamedTuple):
+class Response(Struct, frozen=True):
     """A response. Header names may be in any case."""
 
     code: int

@@ -35,9 +35,9 @@ class Lines:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes."""
-        last = chunk.rfind(b"\n")
-        if last == len(chunk) - 1 and not self._rest:  # whole lines, as most chunks
+        if not self._rest and chunk.endswith(b"\n"):  # whole lines, as most chunks
             return list(filter(None, chunk.split(b"\n")))
+        last = chunk.rfind(b"\n")
         if last < 0:
             self._size += len(chunk)
             if self._size > MAX_LINE:
@@ -71,18 +71,19 @@ def decoded_events(
 ) -> AsyncIterator[Events[T]]:
     """Events in batches, as they arrived. An ERROR event is raised after the events before it.
 
-    A batch may be a whole list: it is decoded in steps, yielding to other tasks. Without `managed_fields` these may be
-    missing from objects.
+    A batch may be a whole list: it is decoded in steps, yielding to other tasks. Without `managed_fields` these are
+    removed from objects.
     """
     decode = codec.decode_event if managed_fields else codec.decode_bare_event
     return _decoded(chunks, Lines().feed, decode, len)
 
 
 def decoded_frames(
-    chunks: AsyncIterator[bytes], codec: ProtobufCodec[T]
+    chunks: AsyncIterator[bytes], codec: ProtobufCodec[T], *, managed_fields: bool = True
 ) -> AsyncIterator[Events[T]]:
     """The same for a watch in protobuf."""
-    return _decoded(chunks, _Frames().feed, codec.decode_event, lambda frame: len(frame.body))
+    decode = codec.decode_event if managed_fields else codec.decode_bare_event
+    return _decoded(chunks, _Frames().feed, decode, lambda frame: len(frame.body))
 
 
 async def _decoded(

@@ -114,7 +114,9 @@ class PersistentVolumeClaimProtectionController(_ProtectionController):
         super().__init__(context)
         self._pods = context.informers.informer(PODS)
         self._pods.add_index(BY_CLAIM, claim_index)
-        self._pods.add_handlers(self._pod_event, self._pod_changed, self._pod_event)
+        self._pods.add_handlers(
+            self._pod_event, self._pod_changed, self._pod_event, needs=self._objects
+        )
 
     def _pod_changed(self, old: Pod, new: Pod) -> None:
         if not old.volumes and not new.volumes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allot.api.claims import ResourceClaim
-from allot.api.managed_fields import strip_managed_fields, without_managed_fields
+from allot.api.managed_fields import without_managed_fields
 from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
 
@@ -27,14 +27,3 @@ def test_typed_objects() -> None:
 
 def test_anything_else() -> None:
     assert without_managed_fields("text") == "text"
-    strip_managed_fields("text")
-
-
-def test_in_place() -> None:
-    raw = RawObject({"kind": "Pod", "metadata": {"name": "a", "managedFields": [ENTRY]}})
-    typed = ResourceClaim(metadata=ObjectMeta(name="a", managed_fields=(ENTRY,)))
-    for _again in range(2):
-        strip_managed_fields(raw)
-        strip_managed_fields(typed)
-        assert raw.data == {"kind": "Pod", "metadata": {"name": "a"}}
-        assert typed == ResourceClaim(metadata=ObjectMeta(name="a"))

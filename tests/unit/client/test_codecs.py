@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from allot.api.claims import ResourceClaim
 from allot.api.core import Pod
 from allot.api.kinds import KINDS
+from allot.api.meta import ObjectMeta
 from allot.api.raw import RawObject
-from allot.client.codecs import Codec, UnreadableEvent, line_without_managed_fields
+from allot.client.codecs import (
+    Codec,
+    UnreadableEvent,
+    WatchEvent,
+    line_without_managed_fields,
+    strip_managed_fields,
+)
 from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.metadata import metadata_resource
 from allot.client.resources import (
     EVENTS,
+    NODES,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -98,9 +106,9 @@ def test_events(resource: Resource[Any], document: dict[str, Any]) -> None:
     last = codec.decode_event(line("BOOKMARK", {"metadata": metadata | {"annotations": end}}))
 
     assert added.object == codec.decode(msgspec.json.encode(document))
-    assert added[2:] == ("5", False)
-    assert tuple(bookmark) == ("BOOKMARK", None, "8", False)
-    assert tuple(last) == ("BOOKMARK", None, "8", True)
+    assert (added.resource_version, added.ends_initial_events) == ("5", False)
+    assert bookmark == WatchEvent("BOOKMARK", None, "8", False)
+    assert last == WatchEvent("BOOKMARK", None, "8", True)
     error = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"}
     with pytest.raises(ApiStatusError) as caught:
         codec.decode_event(line("ERROR", error))
@@ -123,7 +131,7 @@ def test_objects_that_cannot_be_decoded_keep_their_identity(codec: Codec[Any]) -
     event = codec.decode_event(line("MODIFIED", UNREADABLE))
 
     assert isinstance(event, UnreadableEvent)
-    assert tuple(event) == ("MODIFIED", None, "5", False)
+    assert (event.type, event.object, event.resource_version) == ("MODIFIED", None, "5")
     assert event.unreadable.key == ("ns", "p")
 
 
@@ -300,3 +308,29 @@ def test_nothing_else_is_left_out(metadata: dict[str, Any]) -> None:
     if left != whole:
         del whole["object"]["metadata"]["managedFields"]
     assert left == whole
+
+
+def test_managed_fields_are_removed_in_place() -> None:
+    entry = {"manager": "m", "operation": "Update"}
+    raw = RawObject({"kind": "Pod", "metadata": {"name": "a", "managedFields": [entry]}})
+    typed = ResourceClaim(metadata=ObjectMeta(name="a", managed_fields=(entry,)))
+    for _again in range(2):
+        strip_managed_fields(raw)
+        strip_managed_fields(typed)
+        strip_managed_fields(None)
+        assert raw.data == {"kind": "Pod", "metadata": {"name": "a"}}
+        assert typed == ResourceClaim(metadata=ObjectMeta(name="a"))
+
+
+@pytest.mark.parametrize("spec_comes_first", [False, True])
+def test_bare_events_have_no_managed_fields(spec_comes_first: bool) -> None:
+    metadata = {"name": "a", "resourceVersion": "1", "managedFields": MANAGED}
+    parts = {"metadata": metadata, "spec": {}}
+    document = dict(reversed(parts.items())) if spec_comes_first else parts
+    for resource in (PODS, NODES):
+        event = resource.codec.decode_bare_event(line("ADDED", document))
+        assert event.object is not None
+        assert "managedFields" not in event.object.data["metadata"]
+    claim = RESOURCE_CLAIMS.codec.decode_bare_event(line("ADDED", document)).object
+    assert claim is not None
+    assert not claim.metadata.managed_fields

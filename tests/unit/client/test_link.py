@@ -204,12 +204,12 @@ def test_a_stream_is_idle_when_one_wait_takes_too_long() -> None:
     async def run() -> None:
         link = Link()
         stream = link.open("/watch", "", [])
-        stream.received(HeadFrame(1, 200, []))
+        stream.started_with(HeadFrame(1, 200, []))
         chunks = stream.chunks(10.0)
         loop = asyncio.get_running_loop()
         started = loop.time()
         for number in range(5):
-            loop.call_later(8.0, stream.received, ChunkFrame(1, b"x"))
+            loop.call_later(8.0, stream.received, b"x")
             assert await anext(chunks) == b"x"
             assert loop.time() == pytest.approx(started + number * 38.0 + 8.0)
             await asyncio.sleep(30.0)
@@ -256,7 +256,7 @@ def test_a_lost_link_ends_everything() -> None:
 def test_the_server_can_ask_too() -> None:
     async def story(_app: Application, link: Link, server: LinkServer) -> None:
         async def serve(frame: RequestFrame) -> ResponseFrame:
-            return ResponseFrame(frame.id, 200, [], f"{frame.path}!".encode())
+            return ResponseFrame(200, [], f"{frame.path}!".encode(), frame.id)
 
         link.serve = serve
         assert (await server.ask("/metrics/scheduler", [])).body == b"/metrics/scheduler!"
@@ -314,7 +314,7 @@ def test_frames_of_one_iteration_are_two_writes_in_order() -> None:
 
     async def run() -> None:
         received: list[AnyFrame] = []
-        sender = FrameProtocol(received.append, lambda: None)
+        sender = FrameProtocol(received.extend, lambda: None)
         connection = Connection()
         sender.connection_made(connection)
         sent = [ChunkFrame(number, b"x" * number) for number in range(1, 6)]
@@ -327,7 +327,7 @@ def test_frames_of_one_iteration_are_two_writes_in_order() -> None:
         sender.send(sent[4])
         assert len(connection.writes) == 3
 
-        receiver = FrameProtocol(received.append, lambda: None)
+        receiver = FrameProtocol(received.extend, lambda: None)
         receiver.data_received(b"".join(connection.writes))
         assert received == sent
 

@@ -67,7 +67,7 @@ class Selective(InProcessTransport):
                     {**version, "resources": [], "freshness": "Stale"}
                     for version in item["versions"]
                 ]
-        return response._replace(body=msgspec.json.encode(found))
+        return msgspec.structs.replace(response, body=msgspec.json.encode(found))
 
 
 class Listened:

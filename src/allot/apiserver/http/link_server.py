@@ -89,7 +89,11 @@ class LinkServer:
         finally:
             self._answers.pop(number, None)
 
-    def _received(self, frame: AnyFrame) -> None:
+    def _received(self, frames: list[AnyFrame]) -> None:
+        for frame in frames:
+            self._take(frame)
+
+    def _take(self, frame: AnyFrame) -> None:
         match frame:
             case _ if self._is_lost:
                 pass
@@ -164,7 +168,7 @@ class LinkServer:
                 body = (
                     b'{"kind":"Status","status":"Failure","message":"not run","code":%d}' % NOT_RUN
                 )
-                self._protocol.send(ResponseFrame(frame.id, NOT_RUN, [], body))
+                self._protocol.send(ResponseFrame(NOT_RUN, [], body, frame.id))
 
     async def _answer(self, frame: RequestFrame) -> int:
         """Answer a request; the status code."""
@@ -177,7 +181,7 @@ class LinkServer:
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
         code = exchange.code or 500
-        answer = ResponseFrame(frame.id, code, exchange.response_headers, exchange.body)
+        answer = ResponseFrame(code, exchange.response_headers, exchange.body, frame.id)
         self._protocol.send(answer)
         return code
 

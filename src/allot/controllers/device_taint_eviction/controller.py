@@ -101,8 +101,7 @@ class DeviceTaintEvictionController(QueueController[PodRef | RuleRef | RuleSweep
     @property
     def _may_evict(self) -> bool:
         """Whether pods may have to be evicted, or were to be. In most clusters no device has such a taint."""
-        waits = bool(self._waiting or self._evicted)
-        return waits or self._affected.has_evicting_taints
+        return bool(self._waiting or self._evicted or self._affected.has_evicting_taints)
 
     def _pod_added(self, pod: Pod) -> None:
         if self._may_evict and _has_claims(pod):

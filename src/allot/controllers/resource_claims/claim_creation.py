@@ -20,7 +20,7 @@ from allot.client.informer import Informer
 from allot.client.ordered_client import in_order
 from allot.client.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from allot.controllers.resource_claims.indexes import CLAIMS_BY_POD, owning_pod
-from allot.controllers.resource_claims.metrics import ClaimMetrics, Uses
+from allot.controllers.resource_claims.metrics import ClaimMetrics
 from allot.controllers.resource_claims.mutation_cache import (
     CREATED_CLAIM_TTL_SECONDS,
     CreatedClaims,
@@ -98,14 +98,14 @@ class ClaimCreator:
 
     def has_created_all(self, pod: Pod) -> bool:
         """Whether the claims of all entries with a template are known, and the pod's status names them."""
-        statuses, (namespace, _) = pod.claim_statuses, pod.key
-        for entry in pod.claim_entries:
-            if not entry.template_name:
+        statuses, uid = pod.claim_statuses, uid_of(pod)
+        for entry, _, template in pod.claim_entries:
+            if not template:
                 continue
-            if entry.name not in statuses:
+            if entry not in statuses:
                 return False
-            name = statuses[entry.name]
-            if name is not None and not self._is_known(ObjectKey(namespace, name), pod):
+            name = statuses[entry]
+            if name is not None and not self._is_known(ObjectKey(pod.key.namespace, name), uid):
                 return False
         return True
 
@@ -133,21 +133,26 @@ class ClaimCreator:
 
     async def _create_at_once(self, pod: Pod) -> bool:
         """The same for a new pod, in one message. False if something is left to do."""
-        entries = [entry for entry in pod.claim_entries if entry.template_name]
-        if not entries or pod.claim_statuses or self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)):
+        uid = uid_of(pod)
+        if pod.claim_statuses or self._claims.by_index(CLAIMS_BY_POD, uid):
             return False
         new_claims: list[_NewClaim] = []
-        for entry in entries:
+        names: dict[str, str] = {}
+        for entry in pod.claim_entries:
+            if not entry.template_name:
+                continue
             key = claim_key(pod, entry.name)
             template = self._templates.get(ObjectKey(key.namespace, entry.template_name))
             if (
                 template is None
                 or refusal(template, self._gates) is not None
-                or self._created.is_made_for(key, uid_of(pod))
+                or self._created.is_made_for(key, uid)
             ):
                 return False
             new_claims.append(_NewClaim(entry.name, key, template))
-        names = {new.entry: new.key.name for new in new_claims}
+            names[entry.name] = key.name
+        if not new_claims:
+            return False
         statuses = claim_statuses_to_write(pod, names)
         client = in_order(self._client, len(new_claims) + 1)
         if statuses is None or client is None:
@@ -175,7 +180,7 @@ class ClaimCreator:
         if entry.name in statuses:
             name = statuses[entry.name]
             key = ObjectKey(namespace, name or "")
-            if name is None or self._is_known(key, pod):
+            if name is None or self._is_known(key, uid):
                 return name
             if await self._owner_on_server(key) == uid:
                 return name
@@ -187,15 +192,15 @@ class ClaimCreator:
             return key.name
         return await self._create(pod, entry)
 
-    def _is_known(self, key: ObjectKey, pod: Pod) -> bool:
+    def _is_known(self, key: ObjectKey, pod_uid: str) -> bool:
         """Whether a claim was created for the pod, as far as is known without the server."""
-        claim, uid = self._claims.get(key), uid_of(pod)
-        if claim is not None and is_made_for(claim, uid):
+        claim = self._claims.get(key)
+        if claim is not None and is_made_for(claim, pod_uid):
             return True
-        return self._created.is_made_for(key, uid)
+        return self._created.is_made_for(key, pod_uid)
 
     def _note_created(self, key: ObjectKey, pod: Pod, template: ClaimTemplate) -> None:
-        self._metrics.tried_to_create(_uses(template), worked=True)
+        self._metrics.attempts.add(template.uses, worked=True)
         if self._claims.get(key) is None:  # the watch may be faster than the response
             self._created.add(key, pod.key, uid_of(pod))
             self._expect_created()
@@ -234,7 +239,7 @@ class ClaimCreator:
                 if error.is_namespace_terminating:
                     return None  # the pod is deleted with the namespace
                 if not error.is_already_exists:
-                    self._metrics.tried_to_create(_uses(template), worked=False)
+                    self._metrics.attempts.add(template.uses, worked=False)
                     text = f"create ResourceClaim {key.name}: {error.message}"
                     raise ClaimCreationError(text, is_retryable=True) from error
                 owner = await self._owner_on_server(key)
@@ -285,7 +290,3 @@ class ClaimCreator:
     def _complain(self, pod: Pod, note: str) -> None:
         log.info("pod %s: %s", pod.key, note)
         self._recorder.event(reference_to(PODS, pod), WARNING, REASON, ACTION, note)
-
-
-def _uses(template: ClaimTemplate) -> Uses:
-    return Uses(template.wants_admin_access, template.has_prioritized_list)

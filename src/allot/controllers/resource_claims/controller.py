@@ -83,7 +83,7 @@ class ResourceClaimController(QueueController[ClaimControllerKey]):
         match key.kind:
             case KeyKind.POD:
                 pod = self._pods.get(key.object)
-                if pod is None or is_deleting(pod) or is_done(pod):
+                if pod is None or pod.is_finished or is_deleting(pod):
                     return
                 if pod.node_name:
                     await self._reservations.add_missing(pod)

@@ -26,9 +26,10 @@ def templates_used_by_pod(pod: Pod) -> list[str]:
 
 
 def pods_behind_claim(claim: ResourceClaim) -> list[str]:
-    uids = [consumer.uid for consumer in claim.status.reserved_for if is_pod(consumer)]
-    owner = owning_pod(claim)
-    return uids if owner is None else [*uids, owner.uid]
+    reserved, owner = claim.status.reserved_for, owning_pod(claim)
+    uids = [consumer.uid for consumer in reserved if is_pod(consumer)] if reserved else []
+    # Mostly the owner reserves the claim, which then changes nothing in the index.
+    return uids if owner is None or owner.uid in uids else [*uids, owner.uid]
 
 
 def owning_pod(claim: ResourceClaim) -> OwnerReference | None:

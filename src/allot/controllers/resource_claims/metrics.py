@@ -5,13 +5,14 @@ Under the names of Kubernetes v1.38 and of the KEPs; the latter have a label for
 
 from __future__ import annotations
 
+import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from allot.api.claims import ResourceClaim
@@ -72,46 +73,10 @@ class ClaimMetrics:
     """The metrics of one controller."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.creates = Counter(
-            "dynamic_resource_allocation_resourceclaim_creates",
-            "Claims that were made, or could not be.",
-            ("status", "admin_access", "owner_api_group", "owner_api_kind"),
-            registry=registry,
-        )
-        self.created = Counter(
-            "resourceclaim_controller_create",
-            "Requests to create a claim.",
-            _USES,
-            registry=registry,
-        )
-        self.failed = Counter(
-            "resourceclaim_controller_create_failures",
-            "Requests to create a claim that failed.",
-            _USES,
-            registry=registry,
-        )
-        for counter in (self.created, self.failed):
-            counter.labels("false", "false")
-        self._attempts: dict[tuple[Uses, bool], tuple[Counter, ...]] = {}
-        """The counters of attempts to create a claim with these features, by whether they worked."""
+        self.attempts = _Attempts(registry)
         self._facts: dict[ObjectKey, ClaimFacts] = {}
         self._claims: Tally[ClaimFacts] = Tally()
         registry.register(_Claims(lambda: self._claims))
-
-    def tried_to_create(self, uses: Uses, *, worked: bool) -> None:
-        counters = self._attempts.get((uses, worked))
-        if counters is None:
-            counters = self._attempts[uses, worked] = self._counters(uses, worked)
-        for counter in counters:
-            counter.inc()
-
-    def _counters(self, uses: Uses, worked: bool) -> tuple[Counter, ...]:
-        status = "success" if worked else "failure"
-        creates = self.creates.labels(status, _text(uses.admin_access), "", "Pod")
-        created = self.created.labels(*uses.labels)
-        return (
-            (creates, created) if worked else (creates, created, self.failed.labels(*uses.labels))
-        )
 
     def claim_seen(self, key: ObjectKey, claim: ResourceClaim | None) -> None:
         """A claim was added or updated; None: it was deleted."""
@@ -126,6 +91,73 @@ class ClaimMetrics:
             self._claims[known] -= 1
         if facts is not None:
             self._claims[facts] += 1
+
+
+class _Tries:
+    """How often something was tried, and when for the first time."""
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.number = 0
+
+
+Series = dict[tuple[str, ...], _Tries]
+"""The series of a counter, by their labels."""
+
+
+class _Attempts(Collector):
+    """Requests to create a claim. The counters are calculated when metrics are scraped."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._since = time.time()
+        self._tries: dict[tuple[Uses, bool], _Tries] = {}
+        """By the features of the claim, and by whether it was created."""
+        registry.register(self)
+
+    def add(self, uses: Uses, *, worked: bool) -> None:
+        tries = self._tries.get((uses, worked))
+        if tries is None:
+            tries = self._tries[uses, worked] = _Tries(time.time())
+        tries.number += 1
+
+    def collect(self) -> Iterator[Metric]:
+        creates: Series = {}
+        created: Series = {("false", "false"): _Tries(self._since)}
+        failed: Series = {("false", "false"): _Tries(self._since)}
+        for (uses, worked), tries in tuple(self._tries.items()):
+            status = "success" if worked else "failure"
+            _count(tries, creates, (status, _text(uses.admin_access), "", "Pod"))
+            _count(tries, created, uses.labels)
+            if not worked:
+                _count(tries, failed, uses.labels)
+        yield _counter(
+            "dynamic_resource_allocation_resourceclaim_creates",
+            "Claims that were made, or could not be.",
+            ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+            creates,
+        )
+        yield _counter(
+            "resourceclaim_controller_create", "Requests to create a claim.", _USES, created
+        )
+        yield _counter(
+            "resourceclaim_controller_create_failures",
+            "Requests to create a claim that failed.",
+            _USES,
+            failed,
+        )
+
+
+def _count(tries: _Tries, series: Series, labels: tuple[str, ...]) -> None:
+    counted = series.setdefault(labels, _Tries(tries.since))
+    counted.number += tries.number
+    counted.since = min(counted.since, tries.since)
+
+
+def _counter(name: str, what: str, labels: tuple[str, ...], series: Series) -> CounterMetricFamily:
+    counter = CounterMetricFamily(name, what, labels=labels)
+    for values, tries in series.items():
+        counter.add_metric(values, tries.number, created=tries.since)
+    return counter
 
 
 class _Claims(Collector):

@@ -21,8 +21,9 @@ def is_done(pod: Pod) -> bool:
 
     A pod that is deleted before it is bound cannot be bound any more.
     """
-    return pod.is_finished or (is_deleting(pod) and not pod.node_name)
+    return pod.is_finished or (not pod.node_name and is_deleting(pod))
 
 
 def uid_of(pod: Pod) -> str:
-    return str(pod.data["metadata"].get("uid", ""))
+    uid: str = pod.data["metadata"].get("uid", "")
+    return uid

@@ -70,9 +70,9 @@ class Reservations:
                     return True
                 if state is not ConsumerState.NEEDED:
                     done.add(consumer.uid)
-        owner, state = owning_pod(claim), ConsumerState.NEEDED
+        state = ConsumerState.NEEDED
         left = consumers_left(claim, done) if done else claim.status.reserved_for
-        if owner is not None and not left:
+        if not left and (owner := owning_pod(claim)) is not None:
             state = self._state_in_copy(ObjectKey(namespace, owner.name), owner.uid)
         is_needed = state is ConsumerState.NEEDED and not done
         if is_needed and claim.metadata.deletion_timestamp is None:

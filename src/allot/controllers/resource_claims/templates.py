@@ -18,6 +18,7 @@ from allot.api.lazy import lazy
 from allot.api.raw import RawObject
 from allot.api.resource import POD_CLAIM_NAME
 from allot.controllers.resource_claims.indexes import owning_pod
+from allot.controllers.resource_claims.metrics import Uses
 from allot.controllers.resource_claims.pods import uid_of
 from allot.features import ADMIN_ACCESS, PRIORITIZED_LIST, FeatureGates
 
@@ -56,6 +57,10 @@ class ClaimTemplate(RawObject):
     @lazy
     def has_prioritized_list(self) -> bool:
         return any(request.get("firstAvailable") for request in self._requests())
+
+    @lazy
+    def uses(self) -> Uses:
+        return Uses(self.wants_admin_access, self.has_prioritized_list)
 
     def _requests(self) -> list[dict[str, Any]]:
         requests: list[dict[str, Any]] = self.get("spec", "spec", "devices", "requests", default=[])
@@ -144,9 +149,10 @@ def claim_statuses_to_write(
 ) -> list[dict[str, str]] | None:
     """`status.resourceClaimStatuses` with these claims, sorted; None if nothing changes."""
     known = pod.claim_statuses
-    if all(known.get(entry) == claim for entry, claim in claim_by_entry.items()):
+    wanted = {**known, **claim_by_entry}
+    if wanted == known:
         return None
     statuses = []
-    for entry, claim in sorted({**known, **claim_by_entry}.items()):
+    for entry, claim in sorted(wanted.items()):
         statuses.append({"name": entry, **({"resourceClaimName": claim} if claim else {})})
     return statuses

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
+import time
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from allot.api.base import replace
 from allot.api.claims import (
@@ -54,3 +57,33 @@ def test_gauges_follow_one_claim_through_its_life() -> None:
     assert shown() == [1, 1]
     metrics.claim_seen(KEY, None)
     assert shown() == [0, 0]
+
+
+def test_attempts_show_the_page_of_usual_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.5)
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    metrics = ClaimMetrics(ours)
+    creates = Counter(
+        "dynamic_resource_allocation_resourceclaim_creates",
+        "Claims that were made, or could not be.",
+        ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+        registry=theirs,
+    )
+    labels = ("admin_access", "prioritized_list")
+    name = "resourceclaim_controller_create"
+    created = Counter(name, "Requests to create a claim.", labels, registry=theirs)
+    failed = Counter(
+        f"{name}_failures", "Requests to create a claim that failed.", labels, registry=theirs
+    )
+    for counter in (created, failed):
+        counter.labels("false", "false")
+    plain, listed, admin = Uses(False, False), Uses(False, True), Uses(True, False)
+    for uses, worked in ((plain, True), (listed, True), (admin, False), (plain, True)):
+        metrics.attempts.add(uses, worked=worked)
+        status = "success" if worked else "failure"
+        creates.labels(status, uses.labels[0], "", "Pod").inc()
+        created.labels(*uses.labels).inc()
+        if not worked:
+            failed.labels(*uses.labels).inc()
+
+    assert generate_latest(ours).decode().startswith(generate_latest(theirs).decode())

@@ -13,6 +13,8 @@ from typing import Final
 from allot.scheduler.framework.status import Code
 
 SAMPLE_EVERY: Final = 10
+TIDY_EVERY: Final = 100
+"""Cycles between calls of `tidy`."""
 MAX_FILTER_SAMPLES: Final = 200
 """Calls of `filter` that are timed in one cycle."""
 
@@ -50,6 +52,17 @@ class PluginSamples:
         self._observe(plugin, point, code, self.now() - started)
 
 
+class _Points(dict[tuple[str, Code], Observe]):
+    """What observes extension points, by how they end. Made when it is first needed."""
+
+    def __init__(self, observer_of: ObserverOfPoint) -> None:
+        self._observer_of = observer_of
+
+    def __missing__(self, key: tuple[str, Code]) -> Observe:
+        observe = self[key] = self._observer_of(*key)
+        return observe
+
+
 class Durations:
     """What one profile's cycles tell about their duration."""
 
@@ -58,12 +71,13 @@ class Durations:
         observer_of_point: ObserverOfPoint = lambda *_: lambda _: None,
         observe_plugin: ObservePlugin | None = None,
         now: Callable[[], float] = time.perf_counter,
+        tidy: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `observe_plugin` no cycle is sampled."""
+        """Without `observe_plugin` no cycle is sampled. `tidy` is called from time to time, when a sampled one begins."""
         self.now = now
-        self._observer_of_point = observer_of_point
-        self._points: dict[tuple[str, Code], Observe] = {}
+        self._points = _Points(observer_of_point)
         self._observe_plugin = observe_plugin
+        self._tidy = tidy
         self._cycles = 0
 
     def sample(self) -> PluginSamples | None:
@@ -73,14 +87,12 @@ class Durations:
         self._cycles += 1
         if self._cycles % SAMPLE_EVERY != 1:
             return None
+        if self._cycles % TIDY_EVERY == 1:
+            self._tidy()
         return PluginSamples(self._observe_plugin, self.now)
 
     def point(self, point: str, code: Code, started: float) -> float:
         """An extension point that began at `started` has ended; now comes back."""
-        try:
-            observe = self._points[point, code]
-        except KeyError:
-            observe = self._points[point, code] = self._observer_of_point(point, code)
         now = self.now()
-        observe(now - started)
+        self._points[point, code](now - started)
         return now

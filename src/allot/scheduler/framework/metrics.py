@@ -157,7 +157,11 @@ class SchedulerMetrics:
                 plugins[plugin, point, code] = observe
             observe(seconds)
 
-        return Durations(observer_of_point, observe_plugin)
+        def tidy() -> None:
+            self._point_seconds.count_many()
+            self._plugin_seconds.count_many()
+
+        return Durations(observer_of_point, observe_plugin, tidy=tidy)
 
     def alternative_chosen(self, profile: str, rank: int) -> None:
         """A request got one of its prioritized alternatives; 0 is the most preferred."""

@@ -17,7 +17,6 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-
 MAX_UNCOUNTED: Final = 1000
 """With so many values, a series is counted the next time that `count_many` asks."""
 

@@ -130,10 +130,6 @@ class SchedulerMetrics:
         self.attempts.inc(result, scheduler_name)
         self.attempt_seconds.observe(seconds, result, scheduler_name)
 
-    def pod_queued(self, queue: str, event: str) -> None:
-        """A pod came to a queue."""
-        self.incoming.inc(queue, event)
-
     def pod_scheduled(self, attempts: int, seconds: float) -> None:
         """A pod is bound, so many seconds after it could first be scheduled."""
         self.pod_attempts.observe(attempts)

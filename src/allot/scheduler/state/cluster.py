@@ -272,11 +272,17 @@ def _has_same_footprint(old: PodInfo, new: PodInfo) -> bool:
     """Whether the two versions of an assigned pod are equal for all plugins."""
     return (
         old.node_name == new.node_name
-        and old.requests == new.requests
+        and old.is_terminating == new.is_terminating
+        and (old.shape is new.shape or _has_same_spec(old, new))
+    )
+
+
+def _has_same_spec(old: PodInfo, new: PodInfo) -> bool:
+    return (
+        old.requests == new.requests
         and old.nonzero_milli_cpu == new.nonzero_milli_cpu
         and old.nonzero_memory == new.nonzero_memory
         and old.labels == new.labels
-        and old.is_terminating == new.is_terminating
         and old.priority == new.priority
         and old.host_ports == new.host_ports
         and old.volume_claims == new.volume_claims

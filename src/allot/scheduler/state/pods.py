@@ -99,12 +99,14 @@ class PodShape:
         self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
     ) -> bool:
         """Whether a pod of the same namespace has this shape. If so, the latest spec is kept, not an older one beside it."""
-        spec = _without_node(spec)
+        if "nodeName" in spec:
+            spec = _without_node(spec)
+        read = self._read_of_status
         if (
             spec != self._spec
             or labels != self._labels
-            or self._read_of_status is None
-            or _read_of_status(status) != self._read_of_status
+            or read is None
+            or _read_of_status(status) != read
         ):
             return False
         self._spec, self._labels = spec, labels

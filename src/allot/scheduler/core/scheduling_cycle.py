@@ -30,7 +30,7 @@ from allot.scheduler.framework.durations import (
     PluginSamples,
 )
 from allot.scheduler.framework.node_statuses import NodeStatuses, node_statuses
-from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
+from allot.scheduler.framework.plugins import PRE_FILTER_SUCCESS, FilterPlugin, ScorePlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
@@ -152,14 +152,17 @@ class SchedulingCycle:
     ) -> _PreFilterNodes | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
-        samples, skipped = state.samples, state.skipped_filters
+        samples, skipped, cluster = state.samples, state.skipped_filters, self._cluster
         skipped |= concerned.skipped_filters
         for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0
-            status, nodes = plugin.pre_filter(state, pod, self._cluster)
-            code = status.code
+            answer = plugin.pre_filter(state, pod, cluster)
             if samples is not None:
-                samples.add(plugin.name, PRE_FILTER, code, started)
+                samples.add(plugin.name, PRE_FILTER, answer.status.code, started)
+            if answer is PRE_FILTER_SUCCESS:
+                continue
+            status, nodes = answer
+            code = status.code
             if code is Code.SKIP:
                 skipped.add(plugin.name)
                 continue

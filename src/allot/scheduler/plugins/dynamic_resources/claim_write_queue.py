@@ -206,11 +206,12 @@ class ClaimWriteQueue:
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
     ) -> ResourceClaim:
-        candidates = [each.start for each in batch]
-        candidates += [claim for claim in (self._known(key), queue.latest) if claim is not None]
-        newest = candidates[0]
-        for claim in candidates[1:]:
-            if claim is not newest and version_of(claim) >= version_of(newest):
+        newest = batch[0].start
+        others = [each.start for each in batch[1:]] if len(batch) > 1 else ()
+        for claim in (*others, self._known(key), queue.latest):
+            if claim is None or claim is newest:
+                continue
+            if version_of(claim) >= version_of(newest):
                 newest = claim
         return newest
 

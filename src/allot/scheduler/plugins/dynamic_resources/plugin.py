@@ -40,7 +40,6 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimCha
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ClaimWriter,
     held_devices,
-    with_finalizer,
 )
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.failed_devices import (
@@ -248,9 +247,7 @@ class DynamicResources(
             self._extended.reserve(extension, variant, answer.results[-1])
         results = answer.results[: len(devices.to_allocate)]
         for claim, result in zip(devices.to_allocate, results, strict=True):
-            allocated = with_finalizer(
-                replace(claim, status=replace(claim.status, allocation=result))
-            )
+            allocated = replace(claim, status=replace(claim.status, allocation=result))
             devices.reserved.append(allocated)
             self._tracker.add_pending_allocation(allocated)
         return SUCCESS

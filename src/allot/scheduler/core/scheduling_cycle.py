@@ -77,7 +77,7 @@ class SchedulingCycle:
         self._start = 0
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
-        self._concerned = ConcernedPlugins(profile)
+        self._concerned = ConcernedPlugins(profile, cluster)
         self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self._last_split: _Split | None = None

@@ -121,13 +121,12 @@ class Ledger:
                 continue
             device = result.device_id
             if result.share_id is not None and CONSUMABLE_CAPACITY in self.gates:
-                amounts = sorted(
-                    (name, amount.nanos)
+                amounts = {
+                    name: amount.nanos
                     for name, amount in result.consumed_capacity.items()
                     if amount.nanos >= 0 or not self._estimates
-                )
-                stated = frozenset(name for name, _ in amounts)
-                shares.append(_Share(device, tuple(amounts), stated))
+                }
+                shares.append(_Share(device, tuple(sorted(amounts.items())), frozenset(amounts)))
             else:
                 dedicated[device] = None
         return _Entry(tuple(dedicated), tuple(shares))

@@ -263,7 +263,7 @@ class SchedulingCycle:
             return _run_filters_timed(samples, plugins, state, pod, node)
         for plugin in plugins:
             status = plugin.filter(state, pod, node)
-            if status.code is not Code.SUCCESS:
+            if status is not SUCCESS and status.code is not Code.SUCCESS:
                 return status.by(plugin.name)
         return SUCCESS
 

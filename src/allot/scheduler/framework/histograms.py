@@ -59,28 +59,25 @@ class QuickHistogram(Collector):
         self._name, self._text, self._labels = name, text, tuple(labels)
         self._bounds = tuple(buckets)
         self._series: dict[tuple[str, ...], _Series] = {}
+        self._writers: dict[tuple[str, ...], Callable[[float], None]] = {}
         self._counting = Lock()
         registry.register(self)
 
     def writer(self, *labels: str) -> Callable[[float], None]:
-        """What observes a value in the series with these labels. Who uses it calls `count_many` from time to time."""
-        return self._series_of(labels).uncounted.append
+        """What observes a value in the series with these labels."""
+        series = self._series.setdefault(labels, _Series(len(self._bounds) + 1))
+        return series.uncounted.append
 
     def observe(self, value: float, *labels: str) -> None:
         """Observe a value in the series with these labels."""
         try:
-            series = self._series[labels]
+            writer = self._writers[labels]
         except KeyError:
-            series = self._series_of(labels)
-        series.uncounted.append(value)
-        if len(series.uncounted) >= MAX_UNCOUNTED:
-            self.count_many()
-
-    def _series_of(self, labels: tuple[str, ...]) -> _Series:
-        return self._series.setdefault(labels, _Series(len(self._bounds) + 1))
+            writer = self._writers[labels] = self.writer(*labels)
+        writer(value)
 
     def count_many(self) -> None:
-        """Count series with many values, so that they do not grow without limit."""
+        """Count series with many values. Called from time to time, so that they do not grow without limit."""
         with self._counting:
             for series in self._series.values():
                 if len(series.uncounted) >= MAX_UNCOUNTED:

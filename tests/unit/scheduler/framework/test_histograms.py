@@ -33,22 +33,24 @@ def test_it_shows_the_same_page() -> None:
     assert lines(ours) == lines(theirs)
 
 
-def test_many_values_are_counted_before_it_is_read() -> None:
+def test_values_may_be_counted_before_it_is_read() -> None:
     registry = CollectorRegistry()
     quick = QuickHistogram("h", "A metric.", ("a",), BUCKETS, registry)
 
     for number in range(2 * MAX_UNCOUNTED + 3):
         quick.observe(float(number % 2), "x")
+        if number == MAX_UNCOUNTED:
+            quick.count_many()
     series = quick._series["x",]
 
-    assert len(series.uncounted) == 3
+    assert len(series.uncounted) == MAX_UNCOUNTED + 2
     assert registry.get_sample_value("h_count", {"a": "x"}) == 2 * MAX_UNCOUNTED + 3
     assert registry.get_sample_value("h_sum", {"a": "x"}) == MAX_UNCOUNTED + 1
     assert registry.get_sample_value("h_bucket", {"a": "x", "le": "0.001"}) == MAX_UNCOUNTED + 2
     assert not series.uncounted
 
 
-def test_those_who_hold_a_writer_have_many_values_counted() -> None:
+def test_series_with_few_values_are_not_counted() -> None:
     quick = QuickHistogram("h", "A metric.", ("a",), BUCKETS, CollectorRegistry())
     few, many = quick.writer("few"), quick.writer("many")
     few(0.5)

@@ -73,9 +73,10 @@ class NodeScorer:
         start: int,
     ) -> NodeInfo:
         """The node with the highest score; among equals the one that was tried first, from `start` on."""
-        if len(indexes) == 1:
+        count = len(indexes)
+        if count == 1:
             return cache.nodes[indexes[0]]
-        nodes = LazySequence(len(indexes), lambda: cache.nodes_at(indexes))
+        nodes = LazySequence(count, lambda: cache.nodes_at(indexes))
         durations, samples = self._durations, state.samples
         began = started = durations.now()
         skipped = state.skipped_scores
@@ -91,7 +92,7 @@ class NodeScorer:
         plan = self._plan(skipped, cached_scores)
         cache.keep_scores_of(plan.needed)
         self._score(state, pod, cache, cache.unscored(indexes, start), plan)
-        if plan.ranks_groups and cache.groups.nodes == len(indexes):
+        if plan.ranks_groups and cache.groups.nodes == count:
             best = self._best_of_groups(state, pod, cache, plan, start)
         else:
             best = self._best_of_nodes(state, pod, cache, plan, indexes, nodes)

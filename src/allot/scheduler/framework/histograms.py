@@ -78,10 +78,14 @@ class QuickHistogram(Collector):
 
     def count_many(self) -> None:
         """Count series with many values. Called from time to time, so that they do not grow without limit."""
-        with self._counting:
+        if not self._counting.acquire(blocking=False):
+            return  # another thread reads it, or did when this process was forked
+        try:
             for series in self._series.values():
                 if len(series.uncounted) >= MAX_UNCOUNTED:
                     series.count(self._bounds)
+        finally:
+            self._counting.release()
 
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)

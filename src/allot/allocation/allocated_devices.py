@@ -63,6 +63,8 @@ class Ledger:
         self._estimates = CHECK_CONSUMED_CAPACITY in gates
         self._taken_by_pool: dict[PoolId, dict[str, int]] = {}
         self._available: dict[PoolId, tuple[Pool, Available]] = {}
+        self._held_as: dict[DeviceId, Hashable] = {}
+        """How devices are held, until that changes. Of those that have shares."""
 
     # --- changes ---
 
@@ -119,13 +121,12 @@ class Ledger:
                 continue
             device = result.device_id
             if result.share_id is not None and CONSUMABLE_CAPACITY in self.gates:
-                amounts = sorted(
-                    (name, amount.nanos)
+                amounts = {
+                    name: amount.nanos
                     for name, amount in result.consumed_capacity.items()
                     if amount.nanos >= 0 or not self._estimates
-                )
-                stated = frozenset(name for name, _ in amounts)
-                shares.append(_Share(device, tuple(amounts), stated))
+                }
+                shares.append(_Share(device, tuple(sorted(amounts.items())), frozenset(amounts)))
             else:
                 dedicated[device] = None
         return _Entry(tuple(dedicated), tuple(shares))
@@ -155,6 +156,7 @@ class Ledger:
         taken = self._taken_by_pool.setdefault(pool, {})
         taken[device.device] = taken.get(device.device, 0) + 1
         self._available.pop(pool, None)
+        self._held_as.pop(device, None)
 
     def _give_back(self, device: DeviceId) -> None:
         pool = PoolId(device.driver, device.pool)
@@ -165,6 +167,7 @@ class Ledger:
         if not taken:
             del self._taken_by_pool[pool]
         self._available.pop(pool, None)
+        self._held_as.pop(device, None)
 
     # --- queries ---
 
@@ -218,15 +221,19 @@ class Ledger:
 
     def held_as(self, device: DeviceId) -> Hashable:
         """How a device is held, without its holders: equal if it makes no difference for the next claim."""
+        known = self._held_as.get(device)
+        if known is not None:
+            return known
         consumed = self._consumed.get(device, NOTHING)
         stated = self._stated.get(device, NOTHING) if self._estimates else NOTHING
         if not consumed and not stated:
             return device in self._dedicated
-        return (
+        self._held_as[device] = held = (
             device in self._dedicated,
             tuple(sorted(consumed.items())),
             tuple(sorted((tuple(sorted(names)), shares) for names, shares in stated.items())),
         )
+        return held
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
         """The claims that hold the device or a share of it."""

@@ -97,7 +97,7 @@ class SchedulerProcess:
         self.queue = SchedulingQueue.of_profiles(
             self.profiles,
             Backoff(configuration.initial_backoff_seconds, configuration.max_backoff_seconds),
-            self.metrics.pod_queued,
+            self.metrics.incoming.inc,
         )
         self.metrics.collect_queue(self.queue.lengths, self.queue.rejections)
         self.metrics.collect_cache_size(self.cluster.sizes)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import random
+
 from allot.allocation import Inventory, Ledger, TargetNode
 from allot.api.claims import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult
 from allot.api.identities import DeviceId
@@ -105,3 +108,25 @@ def test_counters_are_what_taken_devices_leave() -> None:
     assert ledger.available(gathered).counters == {"set": {"slots": 5 * 10**9}}
     ledger.remove("default/a")
     assert ledger.available(gathered).counters == {"set": {"slots": 7 * 10**9}}
+
+
+def test_how_a_device_is_held_follows_every_change() -> None:
+    """Also when it is asked for after each of them."""
+    generator = random.Random(3)  # noqa: S311 - the same changes each time
+    allocations = [holding(), a_share("1Gi"), a_share("2Gi"), holding(share_id="unstated")]
+    ledger = Ledger(EVERYTHING)
+    seen = set()
+    for _ in range(300):
+        holder = f"default/{generator.randrange(4)}"
+        if generator.random() < 0.5:
+            ledger.add(holder, generator.choice(allocations))
+        else:
+            ledger.remove(holder)
+        held = ledger.held_as(GPU)
+        forgetful = copy.copy(ledger)
+        forgetful._held_as = {}
+
+        assert held == forgetful.held_as(GPU)
+        seen.add(held)
+
+    assert len(seen) > 5

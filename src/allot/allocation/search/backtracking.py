@@ -169,6 +169,10 @@ class BacktrackingSearch:
         refused_from, devices = attempt.rules.refused_from, attempt.devices
         start, end = frame.position, len(devices)
         while start < end:
+            if refused := refused_from(alternative, devices, start):
+                self._meter.spend(_SKIP_WORK)
+                start += refused
+                continue
             stop = min(start + CHECKS_AT_ONCE, end)
             for index in range(start, stop):
                 if dedicated[index] == TAKEN and not is_admin:
@@ -179,9 +183,6 @@ class BacktrackingSearch:
                     return found
             self._meter.spend(CHECKS_AT_ONCE * (4 + 2 * len(alternative.constraints)))
             start = stop
-            while start < end and (refused := refused_from(alternative, devices, start)):
-                self._meter.spend(_SKIP_WORK)
-                start += refused
         return None
 
     # --- backtracking ---

@@ -61,6 +61,8 @@ class EquivalenceClassCache:
         """By scorer, then by index."""
         self.groups = ScoreGroups()
         """All nodes that have scores."""
+        self.scored_by: frozenset[str] = frozenset()
+        """The plugins whose raw scores are cached; the others count as 0."""
         self._index_by_name: dict[str, int] = {}
         self._node_statuses: NodeStatuses | None = None
 
@@ -147,6 +149,18 @@ class EquivalenceClassCache:
         some = self._unscored.between(indexes[0], indexes[-1])
         wanted = set(indexes) if len(some) > 1 and not isinstance(indexes, range) else indexes
         return [index for index in some if index in wanted]
+
+    def keep_scores_of(self, plugins: frozenset[str]) -> None:
+        """From now on cache the raw scores of these plugins, too. Nodes without them have to be scored again."""
+        if plugins <= self.scored_by:
+            return
+        self.scored_by |= plugins
+        self.groups.clear()
+        for index, result in enumerate(self._results):
+            if result is not None and result.scores is not None:
+                result.scores = None
+                if self._fits[index]:
+                    self._unscored.add(index)
 
     def put_scores(self, index: int, fixed: int, raw: tuple[int, ...]) -> None:
         """The scores of a node that has a result."""

@@ -34,6 +34,10 @@ from allot.scheduler.state.pods import PodInfo
 
 T = TypeVar("T")
 
+POD_PLACED: Final = ClusterEvent(ASSIGNED_POD, Action.ADD)
+CLAIM_ADDED: Final = ClusterEvent(events.RESOURCE_CLAIM, Action.ADD)
+CLAIM_UPDATED: Final = ClusterEvent(events.RESOURCE_CLAIM, Action.UPDATE_OTHER)
+CLAIM_DELETED: Final = ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE)
 UNFINISHED: Final = Scope(field_selector="status.phase!=Succeeded,status.phase!=Failed")
 
 
@@ -100,32 +104,28 @@ class EventHandlers:
 
     def on_pod_update(self, pod: Pod) -> None:
         uid: str = pod.data["metadata"].get("uid") or ""
-        known = self._waiting.get(uid) or self._cluster.pod(uid)
+        before = self._waiting.get(uid)
+        known = before or self._cluster.pod(uid)
         info = PodInfo.of(pod, known, self._latest)
         if known is None:
             self._latest = info
         if info.node_name or info.is_finished:
             self._placed(info)
         elif self._is_responsible_for(info.scheduler_name):
-            if self._cluster.is_assumed(info.uid) and info.uid not in self._queue:
+            # An assumed pod, such as one that waits for its devices, needs no nomination.
+            if not self._cluster.is_assumed(uid):
+                self._update_nomination(before, info)
+            elif uid not in self._queue:
                 return  # bound already; the informer is behind
-            before = self._waiting.get(info.uid)
-            self._waiting[info.uid] = info
-            self._update_nomination(before, info)
+            self._waiting[uid] = info
             now = self._clock()
             if before is None:
                 self._queue.add(info, now)
             else:
-                change = ClusterEvent(WAITING_POD, pod_update_actions(before, info))
-                self._queue.update(info, now, change)
+                self._queue.update(info, now, _change_of_waiting_pod)
 
     def _update_nomination(self, before: PodInfo | None, pod: PodInfo) -> None:
-        """Take over a changed `status.nominatedNodeName`.
-
-        An assumed pod, such as one that waits for its devices, needs no nomination.
-        """
-        if self._cluster.is_assumed(pod.uid):
-            return
+        """Take over a changed `status.nominatedNodeName`."""
         if before is None or before.nominated_node_name != pod.nominated_node_name:
             self._cluster.nominations.put(pod, pod.nominated_node_name)
             if before is not None and before.nominated_node_name:
@@ -144,7 +144,7 @@ class EventHandlers:
             if before is not None:
                 self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.DELETE), before, None)
         elif before is None or was_assumed:
-            self._on_cluster_event(ClusterEvent(ASSIGNED_POD, Action.ADD), None, pod)
+            self._on_cluster_event(POD_PLACED, None, pod)
         else:
             change = ClusterEvent(ASSIGNED_POD, pod_update_actions(before, pod))
             self._on_cluster_event(change, before, pod)
@@ -187,15 +187,15 @@ class EventHandlers:
     # --- devices ---
 
     def _on_claim_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        claim = new or old
+        claim = old if new is None else new
         assert claim is not None
         key = claim.key
-        event = ClusterEvent(events.RESOURCE_CLAIM, _action(old, new))
+        event = CLAIM_ADDED if old is None else CLAIM_DELETED if new is None else CLAIM_UPDATED
         self._queue.on_cluster_event(event, old, new, self._clock(), key)
 
     def _on_claim_release(self, claim: ResourceClaim) -> None:
         """A pending allocation was given up: its devices are free, as if a claim had been deleted."""
-        self._on_cluster_event(ClusterEvent(events.RESOURCE_CLAIM, Action.DELETE), claim, None)
+        self._on_cluster_event(CLAIM_DELETED, claim, None)
 
     def on_class_update(self, old: DeviceClass | None, new: DeviceClass) -> None:
         self._devices.put_class(new)
@@ -317,6 +317,10 @@ class EventHandlers:
 
     def _on_cluster_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
         self._queue.on_cluster_event(event, old, new, self._clock())
+
+
+def _change_of_waiting_pod(old: PodInfo, new: PodInfo) -> ClusterEvent:
+    return ClusterEvent(WAITING_POD, pod_update_actions(old, new))
 
 
 def _action(old: object | None, new: object | None) -> Action:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from allot.scheduler.framework.events import ClusterEvent
 
 
-@dataclass(slots=True)
-class ObservedEvent:
+class ObservedEvent(msgspec.Struct):
     """A cluster event with the object before and after."""
 
     event: ClusterEvent
@@ -17,13 +17,12 @@ class ObservedEvent:
     new: Any
 
 
-@dataclass(slots=True)
-class _InFlightPod:
+class _InFlightPod(msgspec.Struct):
     """A pod in a scheduling attempt."""
 
     since: int
     """The sequence number of the first event after the attempt began."""
-    own: list[ObservedEvent] = field(default_factory=list)
+    own: list[ObservedEvent] = []
     """Changes of the pod itself."""
 
 

@@ -1,7 +1,7 @@
 """Scoring: the feasible node with the highest sum of weighted scores.
 
-Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results. Plugins that
-do not normalize contribute to one cached sum per node. Where all nodes with scores are ranked by cached scores alone,
+Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results, unless no pod
+of the class has needed them. Plugins that do not normalize contribute to one cached sum per node. Where all nodes with scores are ranked by cached scores alone,
 nodes with equal scores are ranked together: the cost is that of the different scores, not of the nodes.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import add
+from typing import NamedTuple
 
 from allot.scheduler.core.concerned_plugins import Concerned
 from allot.scheduler.core.equivalence_cache import EquivalenceClassCache
@@ -21,6 +22,23 @@ from allot.scheduler.framework.status import Code
 from allot.scheduler.state.cluster import ClusterState
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
+
+
+class _Plan(NamedTuple):
+    """Which scores of a pod count, by the plugins that it skips."""
+
+    skipped: frozenset[str]
+    cached: Sequence[ScorePlugin]
+    """Plugins whose raw scores are cached, for those of them that do not skip."""
+    fixed: Sequence[tuple[ScorePlugin, int]]
+    """Plugins that do not normalize, with their weights."""
+    normalized: Sequence[tuple[int, ScorePlugin]]
+    """Plugins whose cached raw scores are normalized, with their place among those."""
+    needed: frozenset[str]
+    """The names of these."""
+    uncached: Sequence[ScorePlugin]
+    ranks_groups: bool
+    """Whether a node's rank depends on nothing but its cached scores and which scores others have."""
 
 
 class NodeScorer:
@@ -41,6 +59,8 @@ class NodeScorer:
             frozenset(plugin for plugin in profile.score if _normalizes(plugin)) - self._by_value
         )
         """Plugins whose normalized scores depend on the nodes."""
+        self._last_plan: _Plan | None = None
+        """Most pods are like the one before."""
 
     def best(
         self,
@@ -53,52 +73,63 @@ class NodeScorer:
         start: int,
     ) -> NodeInfo:
         """The node with the highest score; among equals the one that was tried first, from `start` on."""
-        if len(indexes) == 1:
+        count = len(indexes)
+        if count == 1:
             return cache.nodes[indexes[0]]
-        nodes = LazySequence(len(indexes), lambda: cache.nodes_at(indexes))
+        nodes = LazySequence(count, lambda: cache.nodes_at(indexes))
         durations, samples = self._durations, state.samples
         began = started = durations.now()
-        state.skipped_scores |= concerned.skipped_scores
+        skipped = state.skipped_scores
+        skipped |= concerned.skipped_scores
         for plugin in concerned.pre_score:
             status = plugin.pre_score(state, pod, self._cluster, nodes)
             if samples is not None:
                 samples.add(plugin.name, PRE_SCORE, status.code, started)
                 started = samples.now()
             if status.code is Code.SKIP:
-                state.skipped_scores.add(plugin.name)
+                skipped.add(plugin.name)
         began = durations.point(PRE_SCORE, Code.SUCCESS, began)
-        self._score(state, pod, cache, cache.unscored(indexes, start), cached_scores)
-        if cache.groups.nodes == len(indexes) and self._ranks_groups(state, cached_scores):
-            best = self._best_of_groups(state, pod, cache, cached_scores, start)
+        plan = self._plan(skipped, cached_scores)
+        cache.keep_scores_of(plan.needed)
+        self._score(state, pod, cache, cache.unscored(indexes, start), plan)
+        if plan.ranks_groups and cache.groups.nodes == count:
+            best = self._best_of_groups(state, pod, cache, plan, start)
         else:
-            best = self._best_of_nodes(state, pod, cache, cached_scores, indexes, nodes)
+            best = self._best_of_nodes(state, pod, cache, plan, indexes, nodes)
         durations.point(SCORE, Code.SUCCESS, began)
         return best
 
-    def _ranks_groups(self, state: CycleState, cached_scores: Sequence[ScorePlugin]) -> bool:
-        """Whether a node's rank depends on nothing but its cached scores and which scores others have."""
-        skipped = state.skipped_scores
-        for plugin in self.other_scores:
-            if plugin not in cached_scores and plugin.name not in skipped:
-                return False
-        return all(
-            plugin.name in skipped for plugin in cached_scores if plugin in self._normalizes_nodes
+    def _plan(self, skipped: set[str], cached: Sequence[ScorePlugin]) -> _Plan:
+        last = self._last_plan
+        if last is not None and last.cached is cached and last.skipped == skipped:
+            return last
+        weights = self._profile.weight_by_plugin
+        normalized = [each for each in enumerate(cached) if each[1].name not in skipped]
+        uncached = [
+            plugin
+            for plugin in self.other_scores
+            if plugin not in cached and plugin.name not in skipped
+        ]
+        self._last_plan = plan = _Plan(
+            frozenset(skipped),
+            cached,
+            [(each, weights[each.name]) for each in self._fixed_scores if each.name not in skipped],
+            normalized,
+            frozenset(plugin.name for _, plugin in normalized),
+            uncached,
+            not uncached and not any(plugin in self._normalizes_nodes for _, plugin in normalized),
         )
+        return plan
 
     def _best_of_groups(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        cache: EquivalenceClassCache,
-        cached_scores: Sequence[ScorePlugin],
-        start: int,
+        self, state: CycleState, pod: PodInfo, cache: EquivalenceClassCache, plan: _Plan, start: int
     ) -> NodeInfo:
         groups = cache.groups.scores()
         totals = self._with_cached(
             state,
             pod,
             (),
-            cached_scores,
+            plan,
             lambda number: [scores.raw[number] for scores in groups],
             [scores.fixed for scores in groups],
         )
@@ -111,7 +142,7 @@ class NodeScorer:
         state: CycleState,
         pod: PodInfo,
         cache: EquivalenceClassCache,
-        cached_scores: Sequence[ScorePlugin],
+        plan: _Plan,
         indexes: Sequence[int],
         nodes: Sequence[NodeInfo],
     ) -> NodeInfo:
@@ -120,17 +151,16 @@ class NodeScorer:
             state,
             pod,
             nodes,
-            cached_scores,
+            plan,
             lambda number: cache.raw_scores(indexes, number),
             cache.fixed_scores(indexes),
         )
-        for scorer in self.other_scores:
-            if scorer not in cached_scores and scorer.name not in state.skipped_scores:
-                started = samples.now() if samples is not None else 0.0
-                raw = [scorer.score(state, pod, node) for node in nodes]
-                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
-                if samples is not None:
-                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        for scorer in plan.uncached:
+            started = samples.now() if samples is not None else 0.0
+            raw = [scorer.score(state, pod, node) for node in nodes]
+            totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
+            if samples is not None:
+                samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         return nodes[totals.index(max(totals))]
 
     def _with_cached(
@@ -138,19 +168,18 @@ class NodeScorer:
         state: CycleState,
         pod: PodInfo,
         nodes: Sequence[NodeInfo],
-        cached_scores: Sequence[ScorePlugin],
+        plan: _Plan,
         raw_scores: Callable[[int], list[int]],
         totals: list[int],
     ) -> list[int]:
         """The totals with the normalized scores of the plugins whose raw scores are cached."""
         samples = state.samples
-        for number, scorer in enumerate(cached_scores):
-            if scorer.name not in state.skipped_scores:
-                started = samples.now() if samples is not None else 0.0
-                raw = raw_scores(number)
-                totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
-                if samples is not None:
-                    samples.add(scorer.name, SCORE, Code.SUCCESS, started)
+        for number, scorer in plan.normalized:
+            started = samples.now() if samples is not None else 0.0
+            raw = raw_scores(number)
+            totals = self._with_weighted(state, pod, nodes, scorer, raw, totals)
+            if samples is not None:
+                samples.add(scorer.name, SCORE, Code.SUCCESS, started)
         return totals
 
     def _score(
@@ -159,23 +188,23 @@ class NodeScorer:
         pod: PodInfo,
         cache: EquivalenceClassCache,
         indexes: Iterable[int],
-        cached: Sequence[ScorePlugin],
+        plan: _Plan,
     ) -> None:
         """Score these nodes; scores are cached, so that the next slice continues if the time is over."""
-        time, weights = state.time, self._profile.weight_by_plugin
-        fixed_scores = [
-            (plugin, weights[plugin.name])
-            for plugin in self._fixed_scores
-            if plugin.name not in state.skipped_scores
-        ]
+        time, needed = state.time, cache.scored_by
         for index in indexes:
             if not time.skips_slow_nodes:
                 time.check()
             node, fixed = cache.nodes[index], 0
-            for plugin, weight in fixed_scores:
+            for plugin, weight in plan.fixed:
                 fixed += weight * plugin.score(state, pod, node)
-            raw = tuple([plugin.score(state, pod, node) for plugin in cached])
-            cache.put_scores(index, fixed, raw)
+            raw: Iterable[int] = ()
+            if needed:
+                raw = [
+                    plugin.score(state, pod, node) if plugin.name in needed else 0
+                    for plugin in plan.cached
+                ]
+            cache.put_scores(index, fixed, tuple(raw))
             time.result_cached()
 
     def _with_weighted(

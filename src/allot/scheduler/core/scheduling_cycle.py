@@ -30,7 +30,7 @@ from allot.scheduler.framework.durations import (
     PluginSamples,
 )
 from allot.scheduler.framework.node_statuses import NodeStatuses, node_statuses
-from allot.scheduler.framework.plugins import FilterPlugin, ScorePlugin
+from allot.scheduler.framework.plugins import PRE_FILTER_SUCCESS, FilterPlugin, ScorePlugin
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SUCCESS, Code, Status, unresolvable
 from allot.scheduler.state.cluster import ClusterState
@@ -58,6 +58,8 @@ class _Split(NamedTuple):
     """Which filters are cached, by those that a pod skips and those that cannot be cached for it."""
 
     skipped: frozenset[str]
+    others: Sequence[FilterPlugin]
+    """Those that do not filter locally, and are not skipped."""
     uncached: Sequence[FilterPlugin]
     cached: Sequence[FilterPlugin]
     cached_scores: Sequence[ScorePlugin]
@@ -75,7 +77,7 @@ class SchedulingCycle:
         self._start = 0
         self._local_filters = [plugin for plugin in profile.filter if plugin.filters_locally]
         self._other_filters = [plugin for plugin in profile.filter if not plugin.filters_locally]
-        self._concerned = ConcernedPlugins(profile)
+        self._concerned = ConcernedPlugins(profile, cluster)
         self._scorer = NodeScorer(profile, cluster, self._durations)
         self._caches: dict[Hashable, EquivalenceClassCache] = {}
         self._last_split: _Split | None = None
@@ -150,20 +152,23 @@ class SchedulingCycle:
     ) -> _PreFilterNodes | NoNode | CycleError:
         names: frozenset[str] | None = None
         narrowed: list[str] = []
-        samples = state.samples
-        state.skipped_filters |= concerned.skipped_filters
+        samples, skipped, cluster = state.samples, state.skipped_filters, self._cluster
+        skipped |= concerned.skipped_filters
         for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0
-            status, nodes = plugin.pre_filter(state, pod, self._cluster)
+            answer = plugin.pre_filter(state, pod, cluster)
             if samples is not None:
-                samples.add(plugin.name, PRE_FILTER, status.code, started)
+                samples.add(plugin.name, PRE_FILTER, answer.status.code, started)
+            if answer is PRE_FILTER_SUCCESS:
+                continue
+            status, nodes = answer
             code = status.code
             if code is Code.SKIP:
-                state.skipped_filters.add(plugin.name)
+                skipped.add(plugin.name)
                 continue
-            if code is Code.ERROR:
-                return CycleError(state, _prefixed(status, "PreFilter", plugin.name))
             if code is not Code.SUCCESS:
+                if code is Code.ERROR:
+                    return CycleError(state, _prefixed(status, "PreFilter", plugin.name))
                 return self._rejected_by_pre_filter(state, status.by(plugin.name))
             if nodes is not None:
                 names = nodes if names is None else names & nodes
@@ -173,7 +178,7 @@ class SchedulingCycle:
                     return self._rejected_by_pre_filter(
                         state, unresolvable(message).by(narrowed[-1]), narrowed
                     )
-        return _PreFilterNodes(names, tuple(narrowed))
+        return _PreFilterNodes(names, tuple(narrowed)) if narrowed else _ALL_NODES
 
     def _rejected_by_pre_filter(
         self, state: CycleState, status: Status, plugins: Iterable[str] = ()
@@ -258,7 +263,7 @@ class SchedulingCycle:
             return _run_filters_timed(samples, plugins, state, pod, node)
         for plugin in plugins:
             status = plugin.filter(state, pod, node)
-            if status.code is not Code.SUCCESS:
+            if status is not SUCCESS and status.code is not Code.SUCCESS:
                 return status.by(plugin.name)
         return SUCCESS
 
@@ -326,32 +331,37 @@ class SchedulingCycle:
         skipped = state.skipped_filters
         uncached: list[FilterPlugin] = []
         key: tuple[Hashable, ...] = (pod.equivalence_class,)
-        for plugin in self._other_filters:
-            if plugin.name in skipped:
-                continue
+        last = self._last_split
+        if last is not None and last.skipped == skipped:
+            others = last.others
+        else:
+            others = [plugin for plugin in self._other_filters if plugin.name not in skipped]
+        for plugin in others:
             equivalence_key = plugin.equivalence_key(state, pod)
             if equivalence_key is None:
                 uncached.append(plugin)
             else:
                 key = (*key, plugin.name, equivalence_key)
         cache = self._cache_for(key)
-        last = self._last_split
-        if last is None or last.skipped != skipped or last.uncached != uncached:
-            last = self._last_split = self._split(frozenset(skipped), uncached)
+        if last is None or last.others is not others or last.uncached != uncached:
+            last = self._last_split = self._split(frozenset(skipped), others, uncached)
         return _Filters(cache, last.cached, uncached, last.cached_scores)
 
-    def _split(self, skipped: frozenset[str], uncached: Sequence[FilterPlugin]) -> _Split:
-        filters = (*self._local_filters, *self._other_filters)
-        cached = [
-            plugin for plugin in filters if plugin.name not in skipped and plugin not in uncached
-        ]
+    def _split(
+        self,
+        skipped: frozenset[str],
+        others: Sequence[FilterPlugin],
+        uncached: Sequence[FilterPlugin],
+    ) -> _Split:
+        cached = [plugin for plugin in self._local_filters if plugin.name not in skipped]
+        cached += [plugin for plugin in others if plugin not in uncached]
         names = {plugin.name for plugin in cached}
         scores = [
             plugin
             for plugin in self._scorer.other_scores
             if plugin.name in names or plugin.scores_by_filter in names
         ]
-        return _Split(skipped, uncached, cached, [*self._scorer.raw_scores, *scores])
+        return _Split(skipped, others, uncached, cached, [*self._scorer.raw_scores, *scores])
 
     def _cache_for(self, key: Hashable) -> EquivalenceClassCache:
         """The cache of an equivalence class, synced. The least recently used one is dropped."""
@@ -383,18 +393,22 @@ def _run_filters_timed(
 def _code(found: NoNode | CycleError | _FeasibleNodes | Status) -> Code:
     """The status code of an extension point, for metrics."""
     match found:
-        case CycleError(_, status) | (Status() as status):
-            return status.code
+        case _FeasibleNodes():
+            return Code.SUCCESS if found.indexes else Code.UNSCHEDULABLE
         case NoNode():
             return Code.PENDING if found.is_pending else Code.UNRESOLVABLE
-        case _FeasibleNodes() if not found.indexes:
-            return Code.UNSCHEDULABLE
-    return Code.SUCCESS
+        case CycleError():
+            return found.status.code
+        case Status():
+            return found.code
 
 
 class _PreFilterNodes(NamedTuple):
     names: frozenset[str] | None
     narrowed_by: tuple[str, ...]
+
+
+_ALL_NODES: Final = _PreFilterNodes(None, ())
 
 
 class _FeasibleNodes(NamedTuple):

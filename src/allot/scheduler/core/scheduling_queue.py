@@ -38,10 +38,13 @@ from allot.scheduler.state.pods import PodInfo
 
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 """An unschedulable pod is retried after this time even without an event: a hint may be wrong."""
-
+WAITING_FOR_EVENTS: Final = (SubQueue.GATED, SubQueue.UNSCHEDULABLE)
+CLAIM_STATUSES_CHANGED: Final = ClusterEvent(WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES)
 
 Observer = Callable[[SubQueue, str], None]
 """Called when a pod enters a sub-queue, with the event that moved it."""
+DescribeChange = Callable[[PodInfo, PodInfo], ClusterEvent]
+"""What changed between two versions of a pod."""
 OnGated = Callable[[QueuedPodInfo], None]
 """Called when a pod is gated for a reason that is reported, or for another one than before."""
 
@@ -110,8 +113,8 @@ class SchedulingQueue:
         self._pods[pod.uid] = queued
         self._enqueue(queued, now, "PodAdd")
 
-    def update(self, pod: PodInfo, now: float, event: ClusterEvent | None = None) -> None:
-        """Take the new version of a pod; `event` says what changed."""
+    def update(self, pod: PodInfo, now: float, change: DescribeChange | None = None) -> None:
+        """Take the new version of a pod; `change` says what is different."""
         queued = self._pods.get(pod.uid)
         if queued is None:
             self.add(pod, now)
@@ -130,7 +133,8 @@ class SchedulingQueue:
             case SubQueue.UNSCHEDULABLE | SubQueue.IN_FLIGHT:
                 if queued.sub_queue is SubQueue.UNSCHEDULABLE:
                     self._move(queued, SubQueue.UNSCHEDULABLE)  # as above
-                if event is not None:
+                if change is not None:
+                    event = change(old, pod)
                     self._run_queueing_hints(queued, ObservedEvent(event, old, pod), now)
             case _:
                 pass
@@ -139,8 +143,7 @@ class SchedulingQueue:
         """Retry a pod although no object changed, as if its claim statuses had."""
         queued = self._pods.get(uid)
         if queued is not None:
-            change = ClusterEvent(WAITING_POD, Action.UPDATE_POD_CLAIM_STATUSES)
-            self.update(queued.pod, now, change)
+            self.update(queued.pod, now, lambda *_: CLAIM_STATUSES_CHANGED)
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
@@ -247,13 +250,14 @@ class SchedulingQueue:
 
         `about` is the key of the object for pods that reference it.
         """
-        if not self._unschedulable_pods and not self._in_flight_events.pods:
+        in_flight = self._in_flight_events.pods
+        if not in_flight and not self._unschedulable_pods:
             return
         concerned = self._hints.interested_plugins(event)
         if not concerned:
             return
         observed = ObservedEvent(event, old, new)
-        if self._in_flight_events.pods:
+        if in_flight:
             self._in_flight_events.add(observed)
         for queued in self._unschedulable_pods.gated(concerned, self._gated_by_reference, about):
             self.checks += 1
@@ -330,7 +334,9 @@ class SchedulingQueue:
         pod = queued.pod
         for plugin in self._gates.get(pod.scheduler_name, ()):
             status = plugin.pre_enqueue(pod)
-            if status is not SUCCESS and status.code is not Code.SUCCESS:
+            if status is SUCCESS:
+                continue
+            if status.code is not Code.SUCCESS:
                 before, queued.gate = queued.gate, status.by(plugin.name)
                 if status.is_reported and queued.gate != before:
                     self.on_gated(queued)
@@ -359,9 +365,10 @@ class SchedulingQueue:
             yield from plugin.referenced_objects(pod)
 
     def _move(self, queued: QueuedPodInfo, sub_queue: SubQueue, ticket: int = 0) -> None:
-        self._unschedulable_pods.remove(queued)
+        if queued.sub_queue in WAITING_FOR_EVENTS:
+            self._unschedulable_pods.remove(queued)
         queued.sub_queue, queued.ticket = sub_queue, ticket
-        if sub_queue is SubQueue.GATED or sub_queue is SubQueue.UNSCHEDULABLE:
+        if sub_queue in WAITING_FOR_EVENTS:
             self._unschedulable_pods.add(queued)
 
     def _push_backoff(self, queued: QueuedPodInfo, now: float, event: str) -> None:

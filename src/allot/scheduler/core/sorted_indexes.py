@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 
 
 class SortedIndexes:
@@ -24,8 +24,9 @@ class SortedIndexes:
         return place < len(self._indexes) and self._indexes[place] == index
 
     def add(self, index: int) -> None:
-        if index not in self:
-            insort(self._indexes, index)
+        place = bisect_left(self._indexes, index)
+        if place == len(self._indexes) or self._indexes[place] != index:
+            self._indexes.insert(place, index)
 
     def discard(self, index: int) -> None:
         place = bisect_left(self._indexes, index)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from allot.scheduler.framework.status import SUCCESS, Status
 from allot.scheduler.state.pods import PodInfo
@@ -23,8 +24,7 @@ class SubQueue(StrEnum):
     IN_FLIGHT = "in flight"
 
 
-@dataclass(eq=False, slots=True)
-class QueuedPodInfo:
+class QueuedPodInfo(msgspec.Struct, eq=False):
     """A pod in the queue, and its attempts so far."""
 
     pod: PodInfo
@@ -100,23 +100,21 @@ class UnschedulablePods:
         return True
 
     def gated(
-        self, plugins: Iterable[str], open_by_name: Collection[str], about: Hashable
+        self, plugins: Collection[str], open_by_name: Collection[str], about: Hashable
     ) -> list[QueuedPodInfo]:
         """Pods that these plugins gate and that an event about this object may admit."""
         found: list[QueuedPodInfo] = []
-        for plugin in plugins:
-            gated = self._gated.get(plugin)
-            if not gated:
+        for plugin, gated in self._gated.items():
+            if not gated or plugin not in plugins:
                 continue
-            if plugin in open_by_name:
-                named = self._by_name.get(about, {}).values() if about is not None else ()
+            if plugin not in open_by_name:
+                found += gated.values()
+            elif about is not None and (named := self._by_name.get(about)):
                 found += [
                     queued
-                    for queued in named
+                    for queued in named.values()
                     if queued.sub_queue is SubQueue.GATED and queued.gate.plugin == plugin
                 ]
-            else:
-                found += gated.values()
         return found
 
     def unschedulable(self, about: Hashable = None) -> list[QueuedPodInfo]:

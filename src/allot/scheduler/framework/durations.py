@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from allot.scheduler.framework.status import Code
 
 SAMPLE_EVERY: Final = 10
+TIDY_EVERY: Final = 100
+"""Cycles between calls of `tidy`."""
 MAX_FILTER_SAMPLES: Final = 200
 """Calls of `filter` that are timed in one cycle."""
 
@@ -31,23 +33,34 @@ Observe = Callable[[float], None]
 """Told how many seconds something took."""
 ObserverOfPoint = Callable[[str, Code], Observe]
 """What observes an extension point that ends in this way."""
-ObservePlugin = Callable[[str, str, Code, float], None]
-"""Told a plugin, an extension point, how it ended, and how many seconds it took."""
+ObserverOfPlugin = Callable[[str, str, Code], Observe]
+"""What observes a plugin at an extension point that ends in this way."""
+
+
+class _Observers(dict[tuple[Any, ...], Observe]):
+    """What observes something, by what it is called and how it ends. Made when it is first needed."""
+
+    def __init__(self, observer_of: Callable[..., Observe]) -> None:
+        self._observer_of = observer_of
+
+    def __missing__(self, key: tuple[Any, ...]) -> Observe:
+        observe = self[key] = self._observer_of(*key)
+        return observe
 
 
 class PluginSamples:
     """Times the plugins of one sampled cycle."""
 
-    __slots__ = ("_observe", "filters_left", "now")
+    __slots__ = ("_observers", "filters_left", "now")
 
-    def __init__(self, observe: ObservePlugin, now: Callable[[], float]) -> None:
-        self._observe = observe
+    def __init__(self, observers: _Observers, now: Callable[[], float]) -> None:
+        self._observers = observers
         self.now = now
         self.filters_left = MAX_FILTER_SAMPLES
 
     def add(self, plugin: str, point: str, code: Code, started: float) -> None:
         """A call that began at `started` has ended."""
-        self._observe(plugin, point, code, self.now() - started)
+        self._observers[plugin, point, code](self.now() - started)
 
 
 class Durations:
@@ -56,31 +69,30 @@ class Durations:
     def __init__(
         self,
         observer_of_point: ObserverOfPoint = lambda *_: lambda _: None,
-        observe_plugin: ObservePlugin | None = None,
+        observer_of_plugin: ObserverOfPlugin | None = None,
         now: Callable[[], float] = time.perf_counter,
+        tidy: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `observe_plugin` no cycle is sampled."""
+        """Without `observer_of_plugin` no cycle is sampled. `tidy` is called from time to time, when a sampled one begins."""
         self.now = now
-        self._observer_of_point = observer_of_point
-        self._points: dict[tuple[str, Code], Observe] = {}
-        self._observe_plugin = observe_plugin
+        self._points = _Observers(observer_of_point)
+        self._plugins = _Observers(observer_of_plugin) if observer_of_plugin is not None else None
+        self._tidy = tidy
         self._cycles = 0
 
     def sample(self) -> PluginSamples | None:
         """What times the plugins of the cycle that begins; None in most of them. The first is sampled."""
-        if self._observe_plugin is None:
+        if self._plugins is None:
             return None
         self._cycles += 1
         if self._cycles % SAMPLE_EVERY != 1:
             return None
-        return PluginSamples(self._observe_plugin, self.now)
+        if self._cycles % TIDY_EVERY == 1:
+            self._tidy()
+        return PluginSamples(self._plugins, self.now)
 
     def point(self, point: str, code: Code, started: float) -> float:
         """An extension point that began at `started` has ended; now comes back."""
-        try:
-            observe = self._points[point, code]
-        except KeyError:
-            observe = self._points[point, code] = self._observer_of_point(point, code)
         now = self.now()
-        observe(now - started)
+        self._points[point, code](now - started)
         return now

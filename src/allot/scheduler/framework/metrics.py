@@ -130,10 +130,6 @@ class SchedulerMetrics:
         self.attempts.inc(result, scheduler_name)
         self.attempt_seconds.observe(seconds, result, scheduler_name)
 
-    def pod_queued(self, queue: str, event: str) -> None:
-        """A pod came to a queue."""
-        self.incoming.inc(queue, event)
-
     def pod_scheduled(self, attempts: int, seconds: float) -> None:
         """A pod is bound, so many seconds after it could first be scheduled."""
         self.pod_attempts.observe(attempts)
@@ -145,19 +141,25 @@ class SchedulerMetrics:
 
     def durations_of(self, scheduler_name: str) -> Durations:
         """What observes the durations of a profile's cycles."""
-        plugins: dict[tuple[str, str, Code], Observe] = {}
 
         def observer_of_point(point: str, code: Code) -> Observe:
             return self._point_seconds.writer(point, code.value, scheduler_name)
 
-        def observe_plugin(plugin: str, point: str, code: Code, seconds: float) -> None:
-            observe = plugins.get((plugin, point, code))
-            if observe is None:
-                observe = self._plugin_seconds.writer(plugin, point, code.value)
-                plugins[plugin, point, code] = observe
-            observe(seconds)
+        def observer_of_plugin(plugin: str, point: str, code: Code) -> Observe:
+            return self._plugin_seconds.writer(plugin, point, code.value)
 
-        return Durations(observer_of_point, observe_plugin)
+        return Durations(observer_of_point, observer_of_plugin, tidy=self._count_many)
+
+    def _count_many(self) -> None:
+        for histogram in (
+            self.attempt_seconds,
+            self._point_seconds,
+            self._plugin_seconds,
+            self.pod_seconds,
+            self.pod_attempts,
+            self.pre_bind_seconds,
+        ):
+            histogram.count_many()
 
     def alternative_chosen(self, profile: str, rank: int) -> None:
         """A request got one of its prioritized alternatives; 0 is the most preferred."""

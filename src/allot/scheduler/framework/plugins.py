@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.events import EventRegistration
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -88,6 +88,9 @@ class PreFilterPlugin(Plugin):
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         """SKIP means that this plugin's `filter` would accept every node for this pod."""
+
+    may_reject_with: ClassVar[frozenset[Trait]] = frozenset()
+    """Traits of a cluster in which `pre_filter` may say anything but SKIP whatever `may_reject` says."""
 
     def may_reject(self, pod: PodInfo) -> bool:
         """Whether `pre_filter` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""
@@ -190,6 +193,9 @@ class PreScorePlugin(Plugin):
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
         """SKIP means that this plugin's `score` is not called for this pod."""
+
+    may_rank_with: ClassVar[frozenset[Trait]] = frozenset()
+    """Traits of a cluster in which `pre_score` may say anything but SKIP whatever `may_rank` says."""
 
     def may_rank(self, pod: PodInfo) -> bool:
         """Whether `pre_score` may say anything but SKIP for pods of this `shape`. It is asked once about all of them."""

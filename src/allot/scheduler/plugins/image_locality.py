@@ -9,7 +9,7 @@ from allot.scheduler.framework.cycle_state import CycleState
 from allot.scheduler.framework.plugins import PreScorePlugin, ScorePlugin
 from allot.scheduler.framework.scores import MAX_SCORE
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -28,6 +28,10 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
 
     name = "ImageLocality"
     scores_locally = False
+    may_rank_with = frozenset({Trait.IMAGES})
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return False
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]

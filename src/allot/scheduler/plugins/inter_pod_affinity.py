@@ -33,7 +33,7 @@ from allot.scheduler.framework.status import (
     unschedulable,
 )
 from allot.scheduler.state.affinity import PodTerm
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.matching_pods import PodQuery, PodSelector
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
@@ -106,6 +106,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     filters_locally = False
     scores_locally = False
     normalizes_by_value = True
+    may_reject_with = frozenset({Trait.POD_ANTI_AFFINITY})
+    may_rank_with = frozenset({Trait.POD_AFFINITY})
 
     def __init__(self, args: Mapping[str, Any] | None = None) -> None:
         args = args or {}
@@ -115,9 +117,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     # --- filter ---
 
+    def may_reject(self, pod: PodInfo) -> bool:
+        return bool(pod.affinity or pod.anti_affinity)
+
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         others = cluster.terms.anti_affinity
-        if not others and not pod.affinity and not pod.anti_affinity:
+        if not others and not self.may_reject(pod):
             return PRE_FILTER_SKIP
         near = PodQuery(pod_selectors(pod.affinity, cluster))
         found = AffinityState(
@@ -163,6 +168,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     # --- score ---
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return bool(pod.preferred_affinity)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]

@@ -22,7 +22,7 @@ from allot.scheduler.framework.plugins import (
     PreFilterResult,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, unresolvable
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -34,9 +34,13 @@ class NodeUnschedulable(PreFilterPlugin, FilterPlugin):
     """Filters by `spec.unschedulable` of nodes."""
 
     name = "NodeUnschedulable"
+    may_reject_with = frozenset({Trait.UNSCHEDULABLE_NODES})
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         return PRE_FILTER_SUCCESS if cluster.unschedulable_nodes else PRE_FILTER_SKIP
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        return False
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.is_unschedulable or is_tolerated(UNSCHEDULABLE_TAINT, pod.tolerations):

@@ -32,7 +32,7 @@ from allot.scheduler.framework.plugins import (
 )
 from allot.scheduler.framework.scores import scale_to_max
 from allot.scheduler.framework.status import SKIP, SUCCESS, Status, unresolvable
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.nodes import NodeFacts, NodeInfo
 from allot.scheduler.state.pods import PodInfo
 
@@ -44,9 +44,14 @@ class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin
 
     name = "TaintToleration"
     normalizes_by_value = True
+    may_reject_with = frozenset({Trait.BLOCKING_TAINTS})
+    may_rank_with = frozenset({Trait.SOFT_TAINTS})
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
         return PRE_FILTER_SUCCESS if cluster.nodes_with_blocking_taints else PRE_FILTER_SKIP
+
+    def may_reject(self, pod: PodInfo) -> bool:
+        return False
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.blocking_taints
@@ -58,6 +63,9 @@ class TaintToleration(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin
         self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
     ) -> Status:
         return SUCCESS if cluster.nodes_with_soft_taints else SKIP
+
+    def may_rank(self, pod: PodInfo) -> bool:
+        return False
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The number of PreferNoSchedule taints that the pod does not tolerate; fewer are better."""

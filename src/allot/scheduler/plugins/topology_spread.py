@@ -117,16 +117,17 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         args = args or {}
         self._by_system = (args.get("defaultingType") or "System") == "System"
         listed = args.get("defaultConstraints") or ()
-        self._defaults = (
+        defaults = (
             SYSTEM_DEFAULTS if self._by_system else tuple(spread_constraint(c, {}) for c in listed)
         )
         self._default_selector = default_selector
-        self._requires_by_default = any(c.is_required for c in self._defaults)
+        self._required_defaults = tuple(c for c in defaults if c.is_required)
+        self._preferred_defaults = tuple(c for c in defaults if not c.is_required)
 
     def _constraints(self, pod: PodInfo, *, required: bool) -> tuple[SpreadConstraint, ...]:
         if pod.spread_constraints:
             return tuple(c for c in pod.spread_constraints if c.is_required is required)
-        wanted = [c for c in self._defaults if c.is_required is required]
+        wanted = self._required_defaults if required else self._preferred_defaults
         selector = self._default_selector(pod) if wanted else None
         if selector is None:
             return ()
@@ -142,7 +143,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return PRE_FILTER_SUCCESS
 
     def may_reject(self, pod: PodInfo) -> bool:
-        return bool(pod.spread_constraints) or self._requires_by_default
+        return bool(pod.spread_constraints) or bool(self._required_defaults)
 
     def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         _count_other(state[self.name], pod, other, node, 1)

@@ -12,6 +12,7 @@ The cost of an event depends on what it changes, not on the size of the cluster.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from typing import Final
 
 from allot.scheduler.state.matching_pods import MatchingPods, PodQuery
@@ -22,6 +23,22 @@ from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.term_index import TermIndex
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+class Trait(Enum):
+    """What some clusters have and others have not. Changes rarely."""
+
+    __hash__ = object.__hash__
+
+    BLOCKING_TAINTS = auto()
+    SOFT_TAINTS = auto()
+    UNSCHEDULABLE_NODES = auto()
+    IMAGES = auto()
+    """Nodes tell which images they have."""
+    POD_AFFINITY = auto()
+    """Assigned pods have affinity to others, required or preferred, or prefer to be apart."""
+    POD_ANTI_AFFINITY = auto()
+    """Assigned pods must be apart from others."""
 
 
 class ClusterState:
@@ -45,6 +62,7 @@ class ClusterState:
         self.nodes_with_blocking_taints = 0
         self.nodes_with_soft_taints = 0
         self.unschedulable_nodes = 0
+        self.traits: frozenset[Trait] = frozenset()
 
     # --- nodes ---
 
@@ -129,6 +147,7 @@ class ClusterState:
             self.terms.add(pod, node.labels)
         if facts is not None:
             self._count_facts(facts, node, 1)
+        self._update_traits()
         self._changed(node)
 
     def _count_facts(self, facts: NodeFacts, node: NodeInfo, sign: int) -> None:
@@ -141,6 +160,18 @@ class ClusterState:
         self.nodes_with_blocking_taints += sign * bool(node.blocking_taints)
         self.nodes_with_soft_taints += sign * bool(node.soft_taints)
         self.unschedulable_nodes += sign * facts.is_unschedulable
+
+    def _update_traits(self) -> None:
+        terms = self.terms
+        has = {
+            Trait.BLOCKING_TAINTS: self.nodes_with_blocking_taints,
+            Trait.SOFT_TAINTS: self.nodes_with_soft_taints,
+            Trait.UNSCHEDULABLE_NODES: self.unschedulable_nodes,
+            Trait.IMAGES: self.nodes_by_image,
+            Trait.POD_AFFINITY: terms.affinity or terms.preferred,
+            Trait.POD_ANTI_AFFINITY: terms.anti_affinity,
+        }
+        self.traits = frozenset(trait for trait, found in has.items() if found)
 
     # --- pods that have a place ---
 
@@ -209,6 +240,7 @@ class ClusterState:
         self._matching_pods.add(pod)
         if pod.has_affinity:
             self.terms.add(pod, node.labels)
+            self._update_traits()
         for claim in pod.volume_claims:
             key = (pod.key.namespace, claim.name)
             self.volume_claim_uses[key] = self.volume_claim_uses.get(key, 0) + 1
@@ -221,6 +253,7 @@ class ClusterState:
         self._matching_pods.remove(pod)
         if pod.has_affinity:
             self.terms.remove(pod, node.labels)
+            self._update_traits()
         for claim in pod.volume_claims:
             key = (pod.key.namespace, claim.name)
             self.volume_claim_uses[key] -= 1
@@ -272,11 +305,17 @@ def _has_same_footprint(old: PodInfo, new: PodInfo) -> bool:
     """Whether the two versions of an assigned pod are equal for all plugins."""
     return (
         old.node_name == new.node_name
-        and old.requests == new.requests
+        and old.is_terminating == new.is_terminating
+        and (old.shape is new.shape or _has_same_spec(old, new))
+    )
+
+
+def _has_same_spec(old: PodInfo, new: PodInfo) -> bool:
+    return (
+        old.requests == new.requests
         and old.nonzero_milli_cpu == new.nonzero_milli_cpu
         and old.nonzero_memory == new.nonzero_memory
         and old.labels == new.labels
-        and old.is_terminating == new.is_terminating
         and old.priority == new.priority
         and old.host_ports == new.host_ports
         and old.volume_claims == new.volume_claims

@@ -27,7 +27,6 @@ class DeviceState:
         self.classes: dict[str, DeviceClass] = {}
         self._classes_version = 0
         self.extended = ResourceClasses()
-        self._targets: dict[str, tuple[object, TargetNode]] = {}
         self._node_by_slice: dict[str, str] = {}
         self._node_by_pool: dict[PoolId, str] = {}
         """The only node that can use a pool's devices; empty if several can."""
@@ -104,7 +103,6 @@ class DeviceState:
             self._touch("")
 
     def forget_node(self, name: str) -> None:
-        self._targets.pop(name, None)
         self._node_classes.pop(name, None)
         self._last_change.pop(name, None)
         self.inventory.forget_node(name)
@@ -125,12 +123,7 @@ class DeviceState:
         """The node for the allocator; the same object until the node changes."""
         facts = node.facts
         assert facts is not None
-        known = self._targets.get(node.name)
-        if known is not None and known[0] is facts:
-            return known[1]
-        target = TargetNode(node.name, facts.labels, facts.declared_features)
-        self._targets[node.name] = (facts, target)
-        return target
+        return facts.target
 
     def allocation_changed(self, allocation: AllocationResult) -> None:
         """Devices of this allocation were taken or released."""

@@ -111,5 +111,8 @@ def _taken(pool: PoolId, ledger: Ledger) -> Hashable:
         return ()
     if not ledger.shared:
         return tuple(sorted(names))
-    held_by_name = ((name, ledger.held_as(pool.device_id(name))) for name in sorted(names))
-    return tuple(name if held is True else (name, held) for name, held in held_by_name)
+    parts: list[Hashable] = []
+    for name in sorted(names):
+        held = ledger.held_as(pool.device_id(name))
+        parts.append(name if held is True else (name, held))
+    return tuple(parts)

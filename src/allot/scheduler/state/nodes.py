@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
+from allot.allocation import TargetNode
 from allot.api.core import Node
 from allot.api.taints import (
     NO_EXECUTE,
@@ -40,6 +41,8 @@ class NodeFacts:
     """Size in bytes by normalised name."""
     declared_features: frozenset[str]
     condition_statuses: Mapping[str, str]
+    target: TargetNode
+    """The node for the allocator."""
 
     @property
     def zone(self) -> tuple[str, str]:
@@ -68,10 +71,13 @@ class NodeFacts:
         spec: Mapping[str, Any] = node.data.get("spec") or {}
         status: Mapping[str, Any] = node.data.get("status") or {}
         amounts = read_amounts(status.get("allocatable"))
+        name: str = meta.get("name") or ""
+        labels: Mapping[str, str] = meta.get("labels") or {}
+        features = frozenset(status.get("declaredFeatures") or ())
         return cls(
             node=node,
-            name=meta.get("name") or "",
-            labels=meta.get("labels") or {},
+            name=name,
+            labels=labels,
             annotations=meta.get("annotations") or {},
             taints=read_taints(spec.get("taints") or ()),
             is_unschedulable=bool(spec.get("unschedulable")),
@@ -82,11 +88,12 @@ class NodeFacts:
                 for image in status.get("images") or ()
                 for name in image.get("names") or ()
             },
-            declared_features=frozenset(status.get("declaredFeatures") or ()),
+            declared_features=features,
             condition_statuses={
                 condition.get("type", ""): condition.get("status", "")
                 for condition in status.get("conditions") or ()
             },
+            target=TargetNode(name, labels, features),
         )
 
 

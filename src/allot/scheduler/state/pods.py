@@ -99,12 +99,14 @@ class PodShape:
         self, spec: Mapping[str, Any], labels: Mapping[str, str], status: Mapping[str, Any]
     ) -> bool:
         """Whether a pod of the same namespace has this shape. If so, the latest spec is kept, not an older one beside it."""
-        spec = _without_node(spec)
+        if "nodeName" in spec:
+            spec = _without_node(spec)
+        read = self._read_of_status
         if (
             spec != self._spec
             or labels != self._labels
-            or self._read_of_status is None
-            or _read_of_status(status) != self._read_of_status
+            or read is None
+            or _read_of_status(status) != read
         ):
             return False
         self._spec, self._labels = spec, labels
@@ -194,21 +196,24 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
         """This pod as if it were bound. `pod` stays the object of the API server."""
         return msgspec.structs.replace(self, node_name=node_name)
 
-    def _as_now(
-        self,
-        pod: Pod,
-        key: ObjectKey,
-        meta: Mapping[str, Any],
-        node: str,
-        status: Mapping[str, Any],
-    ) -> PodInfo:
-        """A newer version, or another pod, of the same shape."""
+    def _as_now(self, pod: Pod, key: ObjectKey | None) -> PodInfo | None:
+        """A newer version, or (with a key) another pod, if it has the same shape."""
+        data = pod.data
+        meta: Mapping[str, Any] = data.get("metadata") or {}
+        spec: Mapping[str, Any] = data.get("spec") or {}
+        status: Mapping[str, Any] = data.get("status") or {}
+        if not self.shape.is_of(spec, meta.get("labels") or {}, status):
+            return None
+        if key is None:
+            key = self.key
+        elif not self._shares_shape(key):
+            return None
         return msgspec.structs.replace(
             self,
             pod=pod,
             key=key,
             uid=meta.get("uid") or "",
-            node_name=node,
+            node_name=spec.get("nodeName") or "",
             nominated_node_name=status.get("nominatedNodeName") or "",
             is_terminating=meta.get("deletionTimestamp") is not None,
             is_finished=status.get("phase") in ("Succeeded", "Failed"),
@@ -229,19 +234,19 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False):
 
         Without one, they are taken over from `similar`, any other pod, if both have the same spec.
         """
-        data = pod.data
+        if before is not None:
+            found = before._as_now(pod, None)
+        else:
+            found = similar._as_now(pod, pod.key) if similar is not None else None
+        return cls._parsed(pod) if found is None else found
+
+    @classmethod
+    def _parsed(cls, pod: Pod) -> PodInfo:
+        data, key = pod.data, pod.key
         meta: Mapping[str, Any] = data.get("metadata") or {}
         spec: Mapping[str, Any] = data.get("spec") or {}
         status: Mapping[str, Any] = data.get("status") or {}
         labels: Mapping[str, str] = meta.get("labels") or {}
-        key = pod.key if before is None else before.key
-        known = similar if before is None else before
-        if (
-            known is not None
-            and known.shape.is_of(spec, labels, status)
-            and (known is before or known._shares_shape(key))
-        ):
-            return known._as_now(pod, key, meta, spec.get("nodeName") or "", status)
         affinity: Mapping[str, Any] = spec.get("affinity") or {}
         node_affinity: Mapping[str, Any] = affinity.get("nodeAffinity") or {}
         near: Mapping[str, Any] = affinity.get("podAffinity") or {}

@@ -16,18 +16,25 @@ from allot.scheduler.framework.plugins import (
 from allot.scheduler.framework.profiles import Profile
 from allot.scheduler.framework.status import SKIP, Code, Status
 from allot.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from allot.scheduler.plugins.image_locality import ImageLocality
+from allot.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from allot.scheduler.plugins.node_ports import NodePorts
+from allot.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from allot.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from allot.scheduler.plugins.taint_toleration import TaintToleration
 from allot.scheduler.plugins.volume_binding import VolumeBinding
 from allot.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from allot.scheduler.plugins.volume_zone import VolumeZone
-from allot.scheduler.state.cluster import ClusterState
+from allot.scheduler.state.cluster import ClusterState, Trait
 from allot.scheduler.state.nodes import NodeInfo
 from allot.scheduler.state.pods import PodInfo
 from allot.scheduler.state.volumes import VolumeState
-from tests.unit.scheduler.state.objects import a_cluster, a_node_facts, a_pod_info
+from tests.unit.scheduler.state.objects import HOST, a_cluster, a_node_facts, a_pod_info
+
+TAINT = {"key": "k", "effect": "NoSchedule"}
+SOFT_TAINT = {"key": "k", "effect": "PreferNoSchedule"}
 
 
 class OfBlue(PreFilterPlugin, PreScorePlugin):
@@ -54,6 +61,14 @@ class OfBlue(PreFilterPlugin, PreScorePlugin):
         return pod.labels.get("color") == "blue"
 
 
+class OfTaints(OfBlue):
+    """Is about all pods where nodes have taints."""
+
+    name: ClassVar[str] = "OfTaints"
+    may_reject_with = frozenset({Trait.BLOCKING_TAINTS})
+    may_rank_with = frozenset({Trait.SOFT_TAINTS})
+
+
 class OfAll(OfBlue):
     """Overrides what the other says of itself."""
 
@@ -62,7 +77,7 @@ class OfAll(OfBlue):
 
 
 def concerned(plugin: OfBlue) -> ConcernedPlugins:
-    return ConcernedPlugins(Profile("default-scheduler", (plugin,)))
+    return ConcernedPlugins(Profile("default-scheduler", (plugin,)), a_cluster())
 
 
 def second(plugins: ConcernedPlugins, pod: PodInfo) -> Concerned:
@@ -81,6 +96,25 @@ def test_plugins_that_a_shape_does_not_concern_are_left_out() -> None:
     assert red.skipped_filters == red.skipped_scores == {"OfBlue"}
     assert len(blue.pre_filter) == len(blue.pre_score) == 1
     assert blue.skipped_filters == blue.skipped_scores == frozenset()
+
+
+def test_a_plugin_may_be_about_all_pods_of_some_clusters() -> None:
+    cluster = a_cluster()
+    plugins = ConcernedPlugins(Profile("default-scheduler", (OfTaints(),)), cluster)
+    pod = a_pod_info(labels={"color": "red"})
+    plugins.about(pod)
+
+    def numbers() -> tuple[int, int]:
+        found = plugins.about(pod)
+        return len(found.pre_filter), len(found.pre_score)
+
+    assert numbers() == (0, 0)
+    cluster.set_node(a_node_facts("a", taints=[TAINT]))
+    assert numbers() == (1, 0)
+    cluster.set_node(a_node_facts("b", taints=[SOFT_TAINT]))
+    assert numbers() == (1, 1)
+    cluster.remove_node("a")
+    assert numbers() == (0, 1)
 
 
 def test_a_plugin_is_asked_once_about_pods_of_one_shape() -> None:
@@ -181,3 +215,50 @@ def test_plugins_that_say_no_would_skip(fields: dict[str, Any]) -> None:
     for ranking in (NodeAffinity({}), NodeResourcesBalancedAllocation({})):
         status = ranking.pre_score(CycleState(), pod, cluster, cluster.nodes)
         assert ranking.may_rank(pod) is (status.code is not Code.SKIP)
+
+
+TERM = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"a": "b"}}}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+AFFINITIES: list[dict[str, Any]] = [
+    {},
+    {"podAffinity": {REQUIRED: [TERM]}},
+    {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": TERM}]}},
+    {"podAntiAffinity": {REQUIRED: [TERM]}},
+    {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": TERM}]}},
+]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"taints": [TAINT]}, id="taint"),
+        pytest.param({"taints": [SOFT_TAINT]}, id="soft-taint"),
+        pytest.param({"unschedulable": True}, id="unschedulable"),
+        pytest.param({"status": {"images": [{"names": ["i:latest"], "sizeBytes": 1}]}}, id="image"),
+    ],
+)
+@pytest.mark.parametrize("assigned", AFFINITIES)
+@pytest.mark.parametrize("own", AFFINITIES)
+def test_what_is_left_out_in_a_cluster_would_skip(
+    fields: dict[str, Any], assigned: dict[str, Any], own: dict[str, Any]
+) -> None:
+    there = a_pod_info("there", nodeName="n", affinity=assigned)
+    cluster = a_cluster([a_node_facts("n", **fields)], [there])
+    pod = a_pod_info(affinity=own)
+    profile = Profile(
+        "default-scheduler",
+        (TaintToleration(), NodeUnschedulable(), InterPodAffinity(), ImageLocality()),
+    )
+    found = second(ConcernedPlugins(profile, cluster), pod)
+
+    for plugin in profile.pre_filter:
+        status = plugin.pre_filter(CycleState(), pod, cluster).status
+        assert plugin in found.pre_filter or status.code is Code.SKIP
+    for ranking in profile.pre_score:
+        status = ranking.pre_score(CycleState(), pod, cluster, cluster.nodes)
+        assert ranking in found.pre_score or status.code is Code.SKIP
+    cluster.remove_pod(there.uid)
+    cluster.remove_node("n")
+    assert not cluster.traits

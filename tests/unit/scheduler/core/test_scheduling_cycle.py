@@ -171,6 +171,16 @@ class SkipsLikesElsewhere(_Indifferent, LikesElsewhere):
     name: ClassVar[str] = "SkipsLikesElsewhere"
 
 
+class SometimesSkips(PreScorePlugin, LikesByValue):
+    name: ClassVar[str] = "SometimesSkips"
+    skips: bool = True
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, cluster: ClusterState, nodes: Sequence[NodeInfo]
+    ) -> Status:
+        return SKIP if self.skips else SUCCESS
+
+
 def nodes(count: int) -> ClusterState:
     return a_cluster(a_node_facts(f"n{number}") for number in range(count))
 
@@ -437,6 +447,24 @@ def test_a_plugin_that_scores_all_alike_is_left_out(plugin: type[Likes]) -> None
     assert chosen(a_cycle(nodes(2), plugin({"n1": 100}))) == "n0"
 
 
+def test_a_plugin_is_asked_from_the_first_pod_on_that_it_does_not_skip() -> None:
+    plugin = SometimesSkips({"n2": 1})
+    cluster = nodes(5)
+    cycle = a_cycle(cluster, Likes({"n3": 1}), plugin)
+
+    assert chosen(cycle) == "n3"
+    cluster.touch("n1")
+    assert (chosen(cycle), plugin.asked) == ("n3", 0)
+    plugin.skips = False
+    assert (chosen(cycle), plugin.asked) == ("n2", 5)
+    plugin.skips = True
+    assert (chosen(cycle), plugin.asked) == ("n3", 5)
+    cluster.touch("n4")
+    assert (chosen(cycle), plugin.asked) == ("n3", 6)
+    plugin.skips = False
+    assert (chosen(cycle), plugin.asked) == ("n2", 6)
+
+
 def test_a_single_node_needs_no_score() -> None:
     plugin = Likes({})
 
@@ -501,7 +529,7 @@ def test_nodes_ranked_in_groups_are_ranked_as_one_by_one() -> None:
         filter_.refused = refused
         scorers = [one(scores) for one in kind]
         cycle = a_cycle(cluster, filter_, *scorers, percentage=100, **{kind[0].name: 3})
-        assert cycle._scorer._ranks_groups(CycleState(), cycle._scorer.raw_scores) == (
+        assert cycle._scorer._plan(set(), cycle._scorer.raw_scores).ranks_groups == (
             kind[0] is LikesByValue
         )
         cycles.append(cycle)

@@ -533,7 +533,7 @@ def test_an_update_during_an_attempt_is_an_event_like_others() -> None:
     desk = Desk()
     desk.add("pod")
     queued = desk.pop()
-    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, lambda *_: POD_RELABELLED)
 
     desk.queue.requeue(queued, 0.0, rejected_by=["Picky"])
 
@@ -655,12 +655,12 @@ def test_a_pod_deleted_during_an_attempt_does_not_come_back(
 def test_the_newest_version_of_a_pod_is_tried(bring: Callable[[Desk], None]) -> None:
     desk = Desk()
     bring(desk)
-    desk.queue.update(a_pod_info("pod", labels={"v": "2"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"v": "2"}), 0.0, lambda *_: POD_RELABELLED)
     for queued in tuple(desk.queue.pods()):
         if queued.sub_queue is SubQueue.IN_FLIGHT:
             desk.queue.requeue(queued, 0.0)
     desk.door.closed = set()
-    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.0, lambda *_: POD_RELABELLED)
     desk.queue.flush(100.0)
 
     (again,) = desk.all_popped(100.0)
@@ -682,7 +682,8 @@ def test_an_update_wakes_a_pod_if_a_hint_says_so(
     desk = Desk()
     in_unschedulable(desk)
 
-    desk.queue.update(a_pod_info("pod", labels=labels), 50.0, event)
+    change = None if event is None else lambda *_: event
+    desk.queue.update(a_pod_info("pod", labels=labels), 50.0, change)
 
     assert desk.where() is sub_queue
 
@@ -691,7 +692,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
     desk = Desk()
     in_error_backoff(desk)
 
-    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.5, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod", labels={"size": "wide"}), 0.5, lambda *_: POD_RELABELLED)
 
     assert desk.where() is SubQueue.BACKOFF
     assert desk.queue.next_due() == 1.0
@@ -699,7 +700,7 @@ def test_an_update_does_not_shorten_backoff() -> None:
 
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
     desk = Desk()
-    desk.queue.update(a_pod_info("pod"), 0.0, POD_RELABELLED)
+    desk.queue.update(a_pod_info("pod"), 0.0, lambda *_: POD_RELABELLED)
 
     assert desk.popped() == ["pod"]
 

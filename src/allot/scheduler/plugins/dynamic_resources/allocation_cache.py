@@ -47,30 +47,39 @@ class ClassAllocation(NamedTuple):
     without_results: NodeAllocation
     """The same for nodes that may not be chosen."""
 
-    def on_node(self, node: str, pools: tuple[PoolId, ...]) -> NodeAllocation:
-        """The allocation on a node of the class: of equal devices in the pools of that node."""
+    def on_node(
+        self, node: str, pools: tuple[PoolId, ...], new_share_id: Callable[[], str]
+    ) -> NodeAllocation:
+        """The allocation on a node of the class: of equal devices in the pools of that node, with share ids of its own."""
         if node == self.node:
-            return self.allocation
+            return with_own_shares(self.allocation, new_share_id)
         pool_by_pool = dict(zip(self.pools, pools, strict=True))
         only_there = NodeSelectorRequirement(METADATA_NAME, "In", (node,))
         selector = NodeSelector((NodeSelectorTerm(match_fields=(only_there,)),))
-        known = self.allocation
-        moved = tuple([_in_pools(result, pool_by_pool, selector) for result in known.results])
-        return NodeAllocation(known.status, moved, known.score, known.skipped, known.is_ready)
+        moved = [
+            _in_pools(result, pool_by_pool, selector, new_share_id)
+            for result in self.allocation.results
+        ]
+        return self.allocation._replace(results=tuple(moved))
 
 
 def _in_pools(
-    result: AllocationResult, pool_by_pool: dict[PoolId, PoolId], selector: NodeSelector
+    result: AllocationResult,
+    pool_by_pool: dict[PoolId, PoolId],
+    selector: NodeSelector,
+    new_share_id: Callable[[], str],
 ) -> AllocationResult:
     if result.node_selector is None:  # without devices
         return result
-    moved = tuple(
-        [
-            replace(device, pool=pool_by_pool[PoolId(device.driver, device.pool)].pool)
-            for device in result.devices.results
-        ]
-    )
-    devices = replace(result.devices, results=moved)
+    moved = [
+        replace(
+            device,
+            pool=pool_by_pool[PoolId(device.driver, device.pool)].pool,
+            share_id=new_share_id() if device.share_id else device.share_id,
+        )
+        for device in result.devices.results
+    ]
+    devices = replace(result.devices, results=tuple(moved))
     return replace(result, devices=devices, node_selector=selector)
 
 

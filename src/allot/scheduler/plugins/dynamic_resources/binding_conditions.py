@@ -54,7 +54,12 @@ def waits_for_binding(allocation: AllocationResult) -> bool:
 
 def has_conditions(claim: ResourceClaim) -> bool:
     """Whether some device of the allocation must be made ready before a pod may use it."""
-    return next(_conditioned(claim), None) is not None
+    allocation = claim.status.allocation
+    if allocation is not None:
+        for each in allocation.devices.results:
+            if each.binding_conditions or each.binding_failure_conditions:
+                return True
+    return False
 
 
 def dropped_conditions(

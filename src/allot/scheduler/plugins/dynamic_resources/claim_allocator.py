@@ -163,8 +163,9 @@ class ClaimAllocator(ClaimQueueing):
         node_class = self._node_equivalence_class(devices, target)
         known = devices.known.get_by_node_class(node_class) if node_class is not None else None
         if known is not None and with_results:
-            answer = known.on_node(target.name, self._devices.pools_of(target.name))
-            return with_own_shares(answer, self._new_share_id)  # taken, so it will not be asked for
+            # It is taken, so it will not be asked for.
+            pools = self._devices.pools_of(target.name)
+            return known.on_node(target.name, pools, self._new_share_id)
         if known is not None:
             answer = known.without_results
         else:

@@ -74,10 +74,12 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
             to_allocate.append(claim)
         prefers = has_alternatives(to_allocate)
         # KEP-4816: the results from all nodes are ranked. KEP-5007: so is readiness.
-        state.ranks_all_nodes |= prefers and ALTERNATIVES_ON_ALL_NODES in self._gates
-        state.ranks_all_nodes |= self._ranks_readiness and bool(to_allocate or extension)
+        if prefers and ALTERNATIVES_ON_ALL_NODES in self._gates:
+            state.ranks_all_nodes = True
+        if self._ranks_readiness and (to_allocate or extension is not None):
+            state.ranks_all_nodes = True
         avoided = self._avoided_devices(pod)
-        state[NAME] = PodDevices(
+        state[NAME] = devices = PodDevices(
             claims,
             to_allocate,
             *self._known_for(to_allocate, extension, avoided),
@@ -85,7 +87,11 @@ class ClaimFilter(ClaimQueries, ClaimResultExchange, PreFilterPlugin, PreScorePl
             extension,
             avoided,
         )
+        self._on_usable_claims(pod, devices)
         return PRE_FILTER_SUCCESS if claims or extension is not None else PRE_FILTER_SKIP
+
+    def _on_usable_claims(self, pod: PodInfo, devices: PodDevices) -> None:
+        """The pod's claims can be allocated, or are, as far as nodes do not matter."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         devices: PodDevices = state[NAME]

@@ -37,8 +37,12 @@ class ClaimQueueing(PreEnqueuePlugin):
         claims = claims_of(pod, self._tracker.get)
         if not isinstance(claims, Unusable):
             return SUCCESS
+        self._on_unusable_claims(pod)
         is_reported = claims.needs_user and REPORT_MISSING_CLAIMS in self._gates
         return unresolvable(claims.reason, is_reported=is_reported)
+
+    def _on_unusable_claims(self, pod: PodInfo) -> None:
+        """The pod is gated, because it cannot have its claims yet."""
 
     def referenced_objects(self, pod: PodInfo) -> Iterable[Hashable]:
         return claim_keys(pod) if pod.claims else ()

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.identities import ObjectKey
@@ -47,27 +49,23 @@ LookupClaim = Callable[[ObjectKey], ResourceClaim | None]
 """The newest version of a claim that has been seen."""
 
 
-class _PendingChange:
+class _PendingChange(msgspec.Struct, eq=False):
     """A change that waits to be written."""
 
-    def __init__(
-        self, start: ResourceClaim, change: ClaimChange, binding: OrderedBinding | None
-    ) -> None:
-        self.start = start
-        self.change = change
-        self.binding = binding
-        self.outcome: ResourceClaim | Exception | None = None
+    start: ResourceClaim
+    change: ClaimChange
+    binding: OrderedBinding | None
+    outcome: ResourceClaim | Exception | None = None
 
 
-class _QueueOfClaim:
+class _QueueOfClaim(msgspec.Struct, eq=False):
     """The changes of one claim."""
 
-    def __init__(self) -> None:
-        self.waiting: list[_PendingChange] = []
-        self.slot = asyncio.Lock()
-        self.users = 0
-        self.latest: ResourceClaim | None = None
-        """The answer to the last write."""
+    waiting: list[_PendingChange] = []
+    slot: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    users: int = 0
+    latest: ResourceClaim | None = None
+    """The answer to the last write."""
 
 
 class ClaimWriteQueue:
@@ -206,11 +204,12 @@ class ClaimWriteQueue:
     def _newest(
         self, key: ObjectKey, queue: _QueueOfClaim, batch: list[_PendingChange]
     ) -> ResourceClaim:
-        candidates = [each.start for each in batch]
-        candidates += [claim for claim in (self._known(key), queue.latest) if claim is not None]
-        newest = candidates[0]
-        for claim in candidates[1:]:
-            if claim is not newest and version_of(claim) >= version_of(newest):
+        newest = batch[0].start
+        others = [each.start for each in batch[1:]] if len(batch) > 1 else ()
+        for claim in (*others, self._known(key), queue.latest):
+            if claim is None or claim is newest:
+                continue
+            if version_of(claim) >= version_of(newest):
                 newest = claim
         return newest
 

@@ -56,12 +56,12 @@ def reserved(
     `now` becomes the time of the allocation, where that is recorded.
     """
     status = claim.status
-    if allocation is not None:
-        if now is not None and allocation.allocation_timestamp is None:
-            allocation = replace(allocation, allocation_timestamp=now)
-        status = replace(status, allocation=allocation)
+    if allocation is None:
+        allocation = status.allocation
+    elif now is not None and allocation.allocation_timestamp is None:
+        allocation = replace(allocation, allocation_timestamp=now)
     consumers = (*status.reserved_for, consumer_reference(pod))
-    return replace(claim, status=replace(status, reserved_for=consumers))
+    return replace(claim, status=replace(status, allocation=allocation, reserved_for=consumers))
 
 
 def check_still_ours(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from allot.allocation import (
     Abandoned,
@@ -85,8 +86,7 @@ class ExportedAllocations(NamedTuple):
         return sum(entry.allocation.timed_out for entry in self.entries)
 
 
-@dataclass(slots=True)
-class PodDevices:
+class PodDevices(msgspec.Struct):
     """What the plugin knows about one pod in one cycle."""
 
     claims: list[ResourceClaim]
@@ -100,22 +100,24 @@ class PodDevices:
     """Extended resources that devices may serve."""
     avoided: frozenset[DeviceId] = frozenset()
     """Devices that failed for this pod a while ago."""
-    unavailable: set[int] = field(default_factory=set)
+    unavailable: set[int] = msgspec.field(default_factory=set)
     """Claims, by position, that some node cannot use as they are allocated."""
-    reserved: list[ResourceClaim] = field(default_factory=list)
+    reserved: list[ResourceClaim] = []
     """Claims with the allocations that were decided on."""
-    written: list[ResourceClaim] = field(default_factory=list)
+    written: list[ResourceClaim] = []
     """Claims that were reserved for the pod in this attempt."""
-    found_reserved: list[ResourceClaim] = field(default_factory=list)
+    found_reserved: list[ResourceClaim] = []
     """Claims that were reserved for the pod already, by an earlier attempt or another scheduler."""
 
     @property
     def decided(self) -> list[ResourceClaim]:
         """The claims with what they have or will get."""
-        fresh = {claim.metadata.uid: claim for claim in self.reserved}
-        claims = [fresh.get(claim.metadata.uid, claim) for claim in self.claims]
+        claims = self.reserved
+        if len(claims) != len(self.claims):  # some were allocated already
+            fresh = {claim.metadata.uid: claim for claim in claims}
+            claims = [fresh.get(claim.metadata.uid, claim) for claim in self.claims]
         own = self.extension.reserved if self.extension is not None else None
-        return [*claims, own] if own is not None else claims
+        return [*claims, own] if own is not None else [*claims]
 
 
 def unknown_class_names(

@@ -24,7 +24,6 @@ from allot.scheduler.framework.plugins import (
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
-    PreFilterResult,
     ReservePlugin,
 )
 from allot.scheduler.framework.status import SUCCESS, Status, failed, unschedulable
@@ -40,7 +39,6 @@ from allot.scheduler.plugins.dynamic_resources.claim_write_queue import ClaimCha
 from allot.scheduler.plugins.dynamic_resources.claim_writes import (
     ClaimWriter,
     held_devices,
-    with_finalizer,
 )
 from allot.scheduler.plugins.dynamic_resources.extended_claims import ExtendedClaims
 from allot.scheduler.plugins.dynamic_resources.failed_devices import (
@@ -142,19 +140,13 @@ class DynamicResources(
 
     # --- the queue ---
 
-    def pre_enqueue(self, pod: PodInfo) -> Status:
-        status = super().pre_enqueue(pod)
-        if status is not SUCCESS and self._gate is not None:
+    def _on_unusable_claims(self, pod: PodInfo) -> None:
+        if self._gate is not None:
             self._gate.release_if_claim_missing(pod)
-        return status
 
     # --- filter ---
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: ClusterState) -> PreFilterResult:
-        answer = super().pre_filter(state, pod, cluster)
-        devices: PodDevices | None = state.get(NAME)
-        if devices is None:
-            return answer
+    def _on_usable_claims(self, pod: PodInfo, devices: PodDevices) -> None:
         if devices.has_alternatives:
             classes = self._devices.classes
             self._skipped.report_missing_classes(pod, devices.to_allocate, classes)
@@ -166,7 +158,6 @@ class DynamicResources(
                     f" ignored, because feature gate {DERIVED_ATTRIBUTES} is off"
                 )
                 self._warn(pod, "DerivedAttributesDisabled", note)
-        return answer
 
     # --- when nothing fits ---
 
@@ -248,9 +239,7 @@ class DynamicResources(
             self._extended.reserve(extension, variant, answer.results[-1])
         results = answer.results[: len(devices.to_allocate)]
         for claim, result in zip(devices.to_allocate, results, strict=True):
-            allocated = with_finalizer(
-                replace(claim, status=replace(claim.status, allocation=result))
-            )
+            allocated = replace(claim, status=replace(claim.status, allocation=result))
             devices.reserved.append(allocated)
             self._tracker.add_pending_allocation(allocated)
         return SUCCESS

@@ -72,8 +72,7 @@ def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | Unusable | None:
             f'pod "{pod.namespace}/{pod.name}", spec.resourceClaim "{entry.name}": '
             "none of the supported fields are set"
         )
-    statuses, _ = pod.claim_statuses
-    for status in statuses or ():
+    for status in pod.claim_statuses[0] or ():
         if status.get("name") == entry.name:
             name: str | None = status.get("resourceClaimName")
             return name

@@ -20,7 +20,6 @@ from allot.api.meta import (
     NodeSelectorTerm,
 )
 from allot.api.quantity import Quantity
-from allot.api.resource import DELETE_PROTECTION
 from allot.api.slices import ResourcePool
 from allot.client.errors import TransportError
 from allot.features import DEFAULTS, PRIORITIZED_LIST
@@ -496,13 +495,12 @@ def test_reserved_devices_are_taken_for_other_pods() -> None:
     assert bench.messages(a_pod_with_claims("other"))["node-1"] == "cannot allocate all claims"
 
 
-def test_what_is_reserved_carries_finalizer_and_allocation() -> None:
+def test_what_is_reserved_carries_its_allocation() -> None:
     bench = Bench(a_stored_claim())
     bench.reserve(POD)
 
     (claim,) = bench.known.reserved
 
-    assert claim.metadata.finalizers == (DELETE_PROTECTION,)
     assert claim.status.allocation is not None
     assert [result.device for result in claim.status.allocation.devices.results] == ["gpu-0"]
 

@@ -6,7 +6,7 @@ every read-modify-write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 
@@ -52,6 +52,14 @@ class RawObject:
             if name not in _METADATA_FIELDS:
                 known[name] = value
         return {**self.rest, "metadata": known}
+
+    @classmethod
+    def with_rest(cls, rest: Mapping[str, Any], metadata: ObjectMeta) -> Self:
+        """An object with this metadata. Of that in `rest` only fields that `ObjectMeta` does not have count."""
+        made = cls(rest)
+        made.metadata = metadata
+        del made.data
+        return made
 
     @classmethod
     def from_json(cls, body: bytes) -> Self:
@@ -111,13 +119,7 @@ class RawObject:
 
     def read(self, cls: type[T], *path: str | int) -> T:
         """The typed view of a part; empty if the part is missing or of another shape."""
-        value = self.get(*path)
-        if value is None:
-            return cls()
-        try:
-            return msgspec.convert(value, cls, dec_hook=from_value)
-        except msgspec.ValidationError:
-            return cls()
+        return _view(self.get(*path), cls)
 
     def __eq__(self, other: object) -> bool:
         return self.data == other.data if isinstance(other, RawObject) else NotImplemented
@@ -139,23 +141,27 @@ class RawObject:
 
     @lazy
     def metadata(self) -> ObjectMeta:
-        return self.read(ObjectMeta, "metadata")
+        return _view(self.data.get("metadata"), ObjectMeta)
 
     @lazy
     def key(self) -> ObjectKey:
         return object_key(self.data)
 
+    def _conditions(self) -> Sequence[dict[str, Any]]:
+        status = self.rest.get("status")
+        return (status.get("conditions") if status.__class__ is dict else None) or ()
+
     def condition(self, type_: str) -> dict[str, Any] | None:
         """The condition of a type in the status; None if it is not set."""
         found: dict[str, Any]
-        for found in self.get("status", "conditions", default=()):
+        for found in self._conditions():
             if found.get("type") == type_:
                 return found
         return None
 
     def has_condition(self, type_: str) -> bool:
         """Whether a condition is True."""
-        for found in self.get("status", "conditions", default=()):
+        for found in self._conditions():
             if found.get("type") == type_:
                 return bool(found.get("status") == "True")
         return False
@@ -183,13 +189,20 @@ class RawObject:
         is_changed = "data" not in self.__dict__
         if is_changed and (self.rest.get("metadata") or {}).keys() <= _METADATA_FIELDS:
             metadata = self.metadata
-            if not metadata.resource_version:
-                return metadata
-            return replace(metadata, resource_version="")
+            return replace(metadata, resource_version="") if metadata.resource_version else metadata
         found: Mapping[str, Any] = self.data.get("metadata", {})
         if "resourceVersion" not in found:
             return found
         return {name: value for name, value in found.items() if name != "resourceVersion"}
+
+
+def _view(value: Any, cls: type[T]) -> T:
+    if value is None:
+        return cls()
+    try:
+        return msgspec.convert(value, cls, dec_hook=from_value)
+    except msgspec.ValidationError:
+        return cls()
 
 
 def _metadata_json(metadata: ObjectMeta) -> dict[str, Any]:

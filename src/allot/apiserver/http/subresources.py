@@ -369,7 +369,8 @@ class Subresources:
 
     async def finalize(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
-        read = await self._writes.read_object(request, target, options, "update")
+        info = self._writes.request_info(request, target, "update", options)
+        read = await self._writes.read_object(request, target, options, info)
         sent = read.object
 
         def complete(new: RawObject, old: RawObject, _: WriteRequest) -> Outcome:
@@ -377,7 +378,7 @@ class Subresources:
             return refused or Accepted(finalize(new, old), [])
 
         update = tracked(Update(lambda _old, _write: sent, complete), request, target)
-        return await self._writes.apply(request, target, update, "update", options)
+        return await self._writes.run(update, target, info)
 
     async def _admitted(
         self, request: ApiRequest, target: Target, options: WriteOptions

@@ -8,6 +8,7 @@ from allot.api.protobuf.envelope import MAGIC
 from allot.apiserver.http.negotiation import JSON, PROTOBUF, YAML, media_type
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
+from allot.apiserver.kinds.resources import Resource
 from allot.apiserver.pacing import LARGE, SLOW, json_work
 
 KINDS_WITH_EXPRESSIONS: Final = frozenset(
@@ -24,12 +25,12 @@ KINDS_WITH_EXPRESSIONS: Final = frozenset(
 
 def work_size(request: ApiRequest, target: Target, verb: str) -> int:
     """The work of handling a body, in bytes of a plain object."""
-    body = request.body
-    if _is_heavy(target):  # never on the event loop
+    body, resource = request.body, target.resource
+    if _is_heavy(resource):  # never on the event loop
         return max(len(body) * SLOW, LARGE + 1)
     if verb == "patch" and _may_copy(request):
         return max(len(body), LARGE + 1)
-    if target.resource.info.is_typed and _compiles_expressions(request, target, verb):
+    if resource.info.is_typed and _compiles_expressions(request, target, verb):
         return len(body) * SLOW
     # In protobuf and YAML values may be as short as two bytes, and are not as easily counted.
     return json_work(body) if body[:1] in b"{[" else len(body) * (SLOW // 2)
@@ -44,14 +45,16 @@ def _may_copy(request: ApiRequest) -> bool:
 
 
 def reading_size(request: ApiRequest, target: Target) -> int:
-    """The work of decoding a body, which compiles no expressions, in bytes of a plain object."""
+    """The work of decoding a body, which compiles no expressions, in bytes of a plain object.
+
+    It is more than `LARGE` only if the body has more than `FEW_BYTES`, or if `work_size` is, too.
+    """
     body, is_json = request.body, request.headers.get("content-type") == JSON
     size = json_work(body) if is_json else converting_size(request)
-    return max(size, len(body) * SLOW, LARGE + 1) if _is_heavy(target) else size
+    return max(size, len(body) * SLOW, LARGE + 1) if _is_heavy(target.resource) else size
 
 
-def _is_heavy(target: Target) -> bool:
-    resource = target.resource
+def _is_heavy(resource: Resource) -> bool:
     if resource.custom is not None:
         return resource.custom.is_heavy
     return resource.kind in KINDS_WITH_EXPRESSIONS

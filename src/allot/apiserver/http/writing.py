@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from allot.api.base import replace
@@ -42,7 +43,7 @@ from allot.apiserver.http.server_side_apply import MAX_TRIES as MAX_CREATE_TRIES
 from allot.apiserver.http.server_side_apply import Configuration, apply_to, new_object
 from allot.apiserver.http.work_sizes import converting_size, reading_size, work_size
 from allot.apiserver.kinds.request import Caller, Permission, RequestInfo, WriteRequest
-from allot.apiserver.pacing import LARGE, SLOW, Workers, on_event_loop
+from allot.apiserver.pacing import FEW_BYTES, LARGE, SLOW, Workers, on_event_loop
 from allot.apiserver.registry.deletion import DeleteOptions
 from allot.apiserver.registry.object_store import ObjectStore, RequestedUpdate
 from allot.apiserver.registry.reading import Listing, Reader
@@ -72,14 +73,11 @@ class WriteHandlers:
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
-        read = await self.read_object(request, target, options, "create")
+        info = self.request_info(request, target, "create", options)
+        read = await self.read_object(request, target, options, info)
         try:
             written = await self._objects.create(
-                target.resource,
-                target.namespace,
-                read.object,
-                self.request_info(request, target, "create", options),
-                read.managers,
+                target.resource, target.namespace, read.object, info, read.managers
             )
         except ApiError as error:
             error.warnings[:0] = read.warnings
@@ -88,8 +86,8 @@ class WriteHandlers:
 
     async def update(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "update")
-        read = await self.read_object(request, target, options, "update")
         info = self.request_info(request, target, "update", options)
+        read = await self.read_object(request, target, options, info)
         updates = [(_replacement(read.object, request, target), info)]
         if target.subresource is None and request.header(WITH_STATUS):
             status = self._status_of(target, request)
@@ -279,31 +277,42 @@ class WriteHandlers:
     def request_info(
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
     ) -> RequestInfo:
-        user, authorizer, group = request.user, self._authorizer, target.resource.group
-        loop = asyncio.get_running_loop()
-
-        def may(permission: Permission) -> bool:
-            """Large objects are validated in threads, and ask there."""
-            verb, resource, namespace, name = permission
-            attributes = Attributes(verb, request.path, group, resource, namespace, name)
-            return on_event_loop(loop, lambda: authorizer.authorize(user, attributes)).allowed
-
-        caller = Caller(user.name, user.extra, may, user.groups, user.uid)
-        size = work_size(request, target, verb)
-        part = target.subresource.name if target.subresource else ""
+        user, part = request.user, target.subresource
+        may = partial(self._may, request, target.resource.group, asyncio.get_running_loop())
         return RequestInfo(
-            caller, target.version, verb, options.dry_run, size, part, request.query, False
+            Caller(user.name, user.extra, may, user.groups, user.uid),
+            target.version,
+            verb,
+            options.dry_run,
+            work_size(request, target, verb),
+            "" if part is None else part.name,
+            request.query,
+            False,
         )
 
+    def _may(
+        self,
+        request: ApiRequest,
+        group: str,
+        loop: asyncio.AbstractEventLoop,
+        permission: Permission,
+    ) -> bool:
+        """Whether the user has a permission in a group. Large objects are validated in threads, which ask there."""
+        verb, resource, namespace, name = permission
+        attributes = Attributes(verb, request.path, group, resource, namespace, name)
+        ask = partial(self._authorizer.authorize, request.user, attributes)
+        return on_event_loop(loop, ask).allowed
+
     async def read_object(
-        self, request: ApiRequest, target: Target, options: WriteOptions, verb: str
+        self, request: ApiRequest, target: Target, options: WriteOptions, info: RequestInfo
     ) -> ReadBody:
         """The object in the body of a request, in the place that the URL names."""
-        size = reading_size(request, target)
+        is_short = info.size <= LARGE and len(request.body) <= FEW_BYTES
+        size = 0 if is_short else reading_size(request, target)
         if size <= LARGE:
-            return self._bodies.read(request, target, options, verb)
+            return self._bodies.read(request, target, options, info.verb)
         return await self._workers.run(
-            size, lambda: self._bodies.read(request, target, options, verb)
+            size, lambda: self._bodies.read(request, target, options, info.verb)
         )
 
     async def read_body(

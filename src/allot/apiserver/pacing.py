@@ -119,6 +119,9 @@ class LoopIterations:
         """When the current iteration began, as far as it is known."""
         self._waiting: list[list[tuple[int, asyncio.Future[bool]]]] = [[] for _ in Priority]
         """A heap for each priority: first come, first served."""
+        self._in_turns = tuple(
+            tuple(self._waiting[each] for each in priorities) for priorities in _IN_TURNS
+        )
         self._tickets = count()
         self._is_planned = False
 
@@ -164,16 +167,21 @@ class LoopIterations:
     def _resume_some(self) -> None:
         """Once in an iteration: let some tasks resume in the next one."""
         self._is_planned = False
-        for priorities in _IN_TURNS:
-            queues = [queue for each in priorities if (queue := self._waiting[each])]
-            for turn in range(RESUMED_AT_ONCE):
-                for queue in queues:
-                    if (resumed := _next(queue)) is not None:
-                        resumed.set_result(turn == 0)
-                if not any(queues):
-                    break
+        for queues in self._in_turns:
+            if any(queues):
+                _resume(queues)
         if any(self._waiting):
             self._plan()
+
+
+def _resume(queues: tuple[list[tuple[int, asyncio.Future[bool]]], ...]) -> None:
+    """Let a few tasks resume, of each queue in turn."""
+    for turn in range(RESUMED_AT_ONCE):
+        for queue in queues:
+            if (resumed := _next(queue)) is not None:
+                resumed.set_result(turn == 0)
+        if not any(queues):
+            break
 
 
 def _next(waiting: list[tuple[int, asyncio.Future[bool]]]) -> asyncio.Future[bool] | None:

@@ -97,16 +97,16 @@ class LinkServer:
         match frame:
             case _ if self._is_lost:
                 pass
+            case SequenceFrame():
+                self._hand_out(frame.requests)
+            case RequestFrame(is_stream=False):
+                self._hand_out([frame])
+            case RequestFrame():
+                self._open(frame)
             case ResponseFrame() if frame.id in self._answers:
                 answer = self._answers.pop(frame.id)
                 if not answer.done():  # it may have been cancelled
                     answer.set_result(frame)
-            case RequestFrame(is_stream=False):
-                self._hand_out([frame])
-            case SequenceFrame():
-                self._hand_out(frame.requests)
-            case RequestFrame():
-                self._open(frame)
             case CancelFrame() if frame.id in self._streams:
                 self._streams[frame.id].leave()
             case TakenFrame() if frame.id in self._streams:

@@ -18,6 +18,7 @@ from allot.client.asgi import DISCONNECT, Headers, Message, http_scope
 from allot.client.component_users import ComponentUser
 from allot.client.link import WINDOW, AnyFrame, ChunkFrame, HeadFrame, RequestFrame
 
+_NO_HEADERS: Final[Headers] = []
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -30,6 +31,7 @@ class LinkedExchange:
     """The status code of the answer; 0 before there is one."""
     body = b""
     """Of the answer."""
+    response_headers: Headers = _NO_HEADERS
     _audit_id = ""
 
     def __init__(
@@ -40,7 +42,6 @@ class LinkedExchange:
         self.path = frame.path
         self.component = component
         self.sees_pending_writes = sees_pending_writes
-        self.response_headers: Headers = []
         headers = known_headers(tuple(frame.headers))
         self.headers = headers.text
         self.impersonates = headers.impersonates

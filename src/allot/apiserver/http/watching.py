@@ -318,11 +318,11 @@ class Watcher:
 
     def _line(self, change: ObjectChange) -> bytes:
         """The event of a change; empty if it is not selected."""
+        if self._is_whole:
+            return self._renderer.event(change, change.type)
         selection = self._selection
         type_: str | None
-        if self._is_whole:
-            type_ = change.type
-        elif self._is_everything:
+        if self._is_everything:
             type_ = change.type if change.key.startswith(selection.prefix) else None
         else:
             type_ = seen_as(selection.matches, change)
@@ -333,10 +333,8 @@ class Watcher:
         if self._sends_stored:
             if len(changes) == 1:
                 return True
-            return (
-                sum([len(change.shown(change.type).entry.value) for change in changes])
-                <= CHUNK_BYTES
-            )
+            shown = [change.new or change.old for change in changes]
+            return sum([len(state.entry.value) for state in shown if state]) <= CHUNK_BYTES
         if self._shows_stored:
             states = [state for change in changes for state in (change.old, change.new) if state]
             if sum([len(state.entry.value) for state in states]) <= LARGE:

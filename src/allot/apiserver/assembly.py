@@ -17,7 +17,12 @@ from allot.apiserver.api_errors import ApiError
 from allot.apiserver.audit.auditor import Auditor
 from allot.apiserver.auth.access_reviews import AccessReviews
 from allot.apiserver.auth.authentication import Authentication, Authenticator
-from allot.apiserver.auth.authorization import Authorizer, AuthorizerChain
+from allot.apiserver.auth.authorization import (
+    Authorizer,
+    AuthorizerChain,
+    IsGranted,
+    nothing_is_granted,
+)
 from allot.apiserver.auth.bound_tokens import LiveTokens
 from allot.apiserver.auth.node_authorizer import NodeAuthorizer
 from allot.apiserver.auth.node_graph import NodeGraph
@@ -110,9 +115,11 @@ class ApiServer:
         show_gates(gates, self.metrics.registry)
         self._policies = policies = PolicyFeed(self.caches)
         self._graph = NodeGraph(self.caches)
-        authorizer = authorizer or AuthorizerChain(
-            [NodeAuthorizer(self._graph), RbacAuthorizer(policies)]
-        )
+        is_granted: IsGranted = nothing_is_granted
+        if authorizer is None:
+            rbac = RbacAuthorizer(policies)
+            authorizer = AuthorizerChain([NodeAuthorizer(self._graph), rbac])
+            is_granted = rbac.is_granted
         authentication = Authentication([*authenticators, LiveTokens(tokens, self.caches, clock)])
         node_restriction = NodeRestriction(self._graph, authorizer)
         self._workers = workers = Workers()
@@ -205,6 +212,7 @@ class ApiServer:
             gates,
             transfer_limits,
             auditor,
+            is_granted,
         )
 
     async def start(self) -> None:

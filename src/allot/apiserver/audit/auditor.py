@@ -99,9 +99,16 @@ class Auditor:
         self._logged: list[_Logged] = []
         self._body_bytes = 0
 
-    def begin(self, scope: Mapping[str, Any]) -> Audited:
-        """A request that has arrived, as ASGI describes it."""
-        return Audited(scope["raw_path"], scope["query_string"], scope.get("client"), self._now())
+    def begin(self, scope: Mapping[str, Any], headers: Mapping[str, str], audit_id: str) -> Audited:
+        """A request that has arrived, as ASGI describes it; its headers as text."""
+        return Audited(
+            scope["raw_path"],
+            scope["query_string"],
+            scope.get("client"),
+            self._now(),
+            audit_id,
+            headers.get("user-agent", ""),
+        )
 
     def started(self, audited: Audited) -> None:
         """Logs that the response to a watch has started."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -25,6 +25,10 @@ class Attributes(msgspec.Struct, frozen=True):
     """The field selector of a list, watch or deletecollection: pairs of field and value."""
 
 
+Action = tuple[str, str, str]
+"""The verb, group and resource of attributes."""
+
+
 class Decision(NamedTuple):
     """Allowed or not, and the reason: of a refusal for the client, of an approval for access reviews and the audit log."""
 
@@ -39,6 +43,15 @@ NO_OPINION: Final = Decision(False)
 class Authorizer(Protocol):
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         """Whether the user may do it. Does not block."""
+
+
+IsGranted = Callable[[User, Action, str], bool]
+"""Whether it is known that a user may do it with all objects of a namespace; False does not mean that they may not."""
+
+
+def nothing_is_granted(_user: User, _action: Action, _namespace: str) -> bool:
+    """Every request is decided on its own."""
+    return False
 
 
 class AuthorizerChain:

@@ -8,17 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from allot.api.base import replace
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, as_server_error
 from allot.apiserver.audit.auditor import Audited, Auditor
 from allot.apiserver.auth.authentication import Authentication, Credentials, User
-from allot.apiserver.auth.authorization import Attributes, Authorizer, refusal
+from allot.apiserver.auth.authorization import (
+    Attributes,
+    Authorizer,
+    IsGranted,
+    nothing_is_granted,
+    refusal,
+)
 from allot.apiserver.auth.impersonation import impersonated
 from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.http.durability import Durability
@@ -31,6 +35,7 @@ from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.negotiation import error_format
 from allot.apiserver.http.operations import operation_of
 from allot.apiserver.http.request_attributes import (
+    attributes_of,
     path_attributes,
     target_attributes,
     version_in,
@@ -40,7 +45,6 @@ from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, error_response, in_format
 from allot.apiserver.http.routes import USUAL_VERBS, Router, Target, verb_of
 from allot.apiserver.http.streams import OpenStream, Streams
-from allot.apiserver.kinds.definition import LOG
 from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.pacing import Priority, begin_work
 from allot.apiserver.registry.served import ServedResources
@@ -54,6 +58,7 @@ from allot.storage.interface import StorageError
 
 log = logging.getLogger(__name__)
 
+_GET: Final = ("GET", "HEAD")
 _BEARER: Final = "bearer "
 _SCHEME: Final = len(_BEARER)
 _TRANSFER_LIMITS: Final = TransferLimits()
@@ -75,12 +80,15 @@ class App:
         gates: FeatureGates,
         transfer_limits: TransferLimits = _TRANSFER_LIMITS,
         auditor: Auditor | None = None,
+        is_granted: IsGranted = nothing_is_granted,
     ) -> None:
         self._handlers = handlers
         self._endpoints = endpoints
         self._authentication = authentication
         self._authorizer = authorizer
-        self._metrics = metrics
+        # The audit log has reasons.
+        self._is_granted = is_granted if auditor is None else nothing_is_granted
+        self._count = metrics.requests.count
         self._flow = flow
         self._router = Router(served)
         self._caches = caches
@@ -103,7 +111,7 @@ class App:
         auditor = self._auditor
         call = RequestState()
         if auditor is not None:
-            call.audited = auditor.begin(exchange.scope)
+            call.audited = auditor.begin(exchange.scope, exchange.headers, exchange.audit_id)
         if not exchange.sees_pending_writes:
             call.durability = Durability(self._caches)
         try:
@@ -115,18 +123,14 @@ class App:
                 return
             if call.durability is not None and call.target is not None:
                 response = await _when_durable(response, call.durability, call.target, exchange)
-            is_large = len(response.body) > PIECE or response.more is not None
-            if is_large and call.in_flight is not None:
-                try:
-                    await call.in_flight.begin_sending()
-                except ApiError as error:
-                    response, is_large = _shown(error, exchange), False
+            if len(response.body) > PIECE or response.more is not None:
+                response = await _to_send(response, exchange, call)
+            else:
+                call.end()
             if auditor is not None and call.audited is not None:
                 auditor.completed(call.audited, response)
             labels = call.labels or Labels(exchange.method)
-            self._metrics.requests.count(labels, response.code, time.perf_counter() - started)
-            if not is_large:
-                call.end()  # a large answer counts until the client has taken it
+            self._count(labels, response.code, time.perf_counter() - started)
             await exchange.answer(response)
         except ClientGoneError:
             return
@@ -140,31 +144,33 @@ class App:
 
     async def _respond(self, exchange: Exchange, call: RequestState) -> Response | OpenStream:
         try:
-            request = await self._request(exchange, call)
-            target = self._router.find(request.path)
+            component = exchange.component
+            if component is not None:
+                user = _user_of(component)
+            else:
+                user = await self._authentication.user_for(_credentials(exchange))
+            request = self._request(user, exchange, call.audited)
+            call.target = target = self._router.find(request.path)
             if target is None:
                 return await self._page(request, exchange, call)
-            call.target = target
-            is_watch = bool(request.query) and request.flag("watch")
-            operation = operation_of(request.method, target, watch=is_watch)
-            verb = None if operation is None else operation.verb
-            attributes = target_attributes(request, target, verb)
-            self._authorize(request, attributes, target.version, call)
+            watch = request.method in _GET and "watch" in request.query and request.flag("watch")
+            operation = operation_of(request.method, target, watch=watch)
             if operation is None:
-                raise _not_allowed(request, target, is_watch=is_watch)
+                raise self._not_allowed(request, target, call)
+            if not self._is_granted(request.user, operation.action, target.namespace):
+                attributes = attributes_of(request, target, operation.action)
+                self._authorize(request, attributes, target.version, call)
             call.labels = operation.labels
-            if target.subresource is LOG:
-                return await self._streams.log(request, target, exchange, call)
+            if operation.is_long_running:
+                return await self._streams.open(request, target, operation, exchange, call)
             kind, is_near = operation.kind, exchange.is_in_process
             call.in_flight = in_flight = self._flow.request(request.user, kind, exempt=is_near)
-            if verb == "watch":
-                return await self._streams.watch(request, target, operation, exchange, call)
             if kind is MUTATING:
-                request = replace(request, body=await exchange.read(in_flight))
+                request.body = await exchange.read(in_flight)
                 if call.audited is not None:
                     call.audited.request_body = request.body
             REQUEST.set(call)
-            several = verb in SEVERAL
+            several = operation.verb in SEVERAL
             if not is_near:
                 await begin_work(Priority.LIST if several else Priority.REQUEST)
             seats = self._handlers.seats(request, target) if several else 1
@@ -206,6 +212,19 @@ class App:
         if not decision.allowed:
             raise refusal(request.user, attributes, decision.reason)
 
+    def _not_allowed(self, request: ApiRequest, target: Target, call: RequestState) -> ApiError:
+        """405 for a method that the target does not have; 403 for users who may not even try."""
+        attributes = target_attributes(request, target, None)
+        self._authorize(request, attributes, target.version, call)
+        resource = target.resource
+        if resource.custom is not None and request.method in USUAL_VERBS:
+            return api_errors.not_supported(resource, USUAL_VERBS[request.method])
+        if request.flag("watch") and "list" in resource.verbs and not target.subresource:
+            error = api_errors.not_supported(resource, "watch")
+            error.warnings.append(deprecation_warning(resource.gvk(target.version)))
+            return error
+        return api_errors.method_not_allowed()
+
     async def _page(self, request: ApiRequest, exchange: Exchange, call: RequestState) -> Response:
         self._authorize(request, path_attributes(request), version_in(request.path), call)
         exempt = exchange.is_in_process or self._endpoints.is_health(request)
@@ -215,15 +234,8 @@ class App:
         await call.in_flight.begin()
         return await self._endpoints.answer(request)
 
-    async def _request(self, exchange: Exchange, call: RequestState) -> ApiRequest:
-        headers, audited = exchange.headers, call.audited
-        if audited is not None:
-            audited.user_agent, audited.audit_id = headers.get("user-agent", ""), exchange.audit_id
-        component = exchange.component
-        if component is not None:
-            user = _user_of(component)
-        else:
-            user = await self._authentication.user_for(_credentials(headers, exchange))
+    def _request(self, user: User, exchange: Exchange, audited: Audited | None) -> ApiRequest:
+        headers = exchange.headers
         if audited is not None:
             audited.user = user
         if exchange.impersonates:
@@ -244,16 +256,15 @@ class App:
         return impersonated(user, pairs, scope["path"], self._authorizer) or user
 
 
-def _not_allowed(request: ApiRequest, target: Target, *, is_watch: bool) -> ApiError:
-    """405 for a method that the target does not have."""
-    resource = target.resource
-    if resource.custom is not None and request.method in USUAL_VERBS:
-        return api_errors.not_supported(resource, USUAL_VERBS[request.method])
-    if is_watch and "list" in resource.verbs and not target.subresource:
-        error = api_errors.not_supported(resource, "watch")
-        error.warnings.append(deprecation_warning(resource.gvk(target.version)))
-        return error
-    return api_errors.method_not_allowed()
+async def _to_send(response: Response, exchange: Exchange, call: RequestState) -> Response:
+    """A large answer, which counts until the client has taken it, or an error if it cannot be sent now."""
+    if call.in_flight is not None:
+        try:
+            await call.in_flight.begin_sending()
+        except ApiError as error:
+            call.end()
+            return _shown(error, exchange)
+    return response
 
 
 async def _when_durable(
@@ -287,8 +298,8 @@ def _user_of(component: ComponentUser) -> User:
     return User(component.name, groups=component.groups)
 
 
-def _credentials(headers: Mapping[str, str], exchange: Exchange) -> Credentials:
-    authorization = headers.get("authorization")
+def _credentials(exchange: Exchange) -> Credentials:
+    authorization = exchange.headers.get("authorization")
     if not authorization:
         return Credentials(None, exchange.certificate)
     is_bearer = authorization[:_SCHEME].lower() == _BEARER

@@ -109,47 +109,20 @@ class Handlers:
             objects = min(objects, int(limit) or objects)
         return seats_for(objects)
 
-    def handle(
-        self, request: ApiRequest, target: Target, operation: Operation
-    ) -> Awaitable[Response]:
+    async def handle(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
         """The answer to anything but a watch and a log."""
-        answering = self._answer(request, target, operation)
-        return _with_warning(operation.warning, answering) if operation.warning else answering
-
-    async def _answer(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
-        verb = operation.verb
-        # Negotiated first: a write must not be done if its answer is not acceptable.
-        transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
+        if operation.warning:
+            answering = self.handle(request, target, operation._replace(warning=""))
+            return await _with_warning(operation.warning, answering)
+        verb, renderer, accepted = operation.verb, operation.renderer, PLAIN_JSON
         accept = request.headers.get("accept")
-        accepted = PLAIN_JSON
         if accept and accept != JSON:
+            # Negotiated first: a write must not be done if its answer is not acceptable.
+            transforms = LIST_TRANSFORMS if verb in SEVERAL else OBJECT_TRANSFORMS
             accepted = self._negotiated(accept, target, transforms)
-        renderer = operation.renderer
-        if accepted is not PLAIN_JSON:
             renderer = self._renderer(request, target, accepted, operation)
         answer = _Responder(request, accepted, renderer, self._workers)
-        part = target.subresource
-        if part is not None and part.kind is not None:
-            response = await self._subresources.handle(request, target, verb)
-            if part.name == SCALE.name and accepted.transform == "Table":
-                document = msgspec.json.decode(response.body)
-                table = table_of_document(document, SCALE_TABLE, accepted.version, self._clock())
-                response = replace(json_response(response.code, table), headers=response.headers)
-            return await answer.formatted(response)
-        if part is not None and part.name == "finalize":
-            return await answer.written(200, await self._subresources.finalize(request, target))
-        if not target.resource.info.is_stored:
-            return await self._unstored(request, target, verb, answer)
-        match verb:
-            case "get":
-                key = ObjectKey(target.namespace, target.name)
-                version = request.query.get("resourceVersion", "")
-                stored = await self._reader.get(target.resource, key, version)
-                return await answer.one(200, stored)
-            case "list":
-                selection = await read_selection(request, target, self._workers)
-                listing = await self._reader.list(selection, list_options(request))
-                return await answer.listed(listing.objects, listing.meta)
+        match operation.form:
             case "create":
                 return await answer.written(201, await self._writes.create(request, target))
             case "update":
@@ -163,10 +136,37 @@ class Handlers:
                 if written.gone and target.version not in target.resource.returns_deleted_in:
                     return await answer.formatted(json_response(200, _deleted(target, written)))
                 return await answer.written(200, written)
+            case "get":
+                key = ObjectKey(target.namespace, target.name)
+                version = request.query.get("resourceVersion", "")
+                stored = await self._reader.get(target.resource, key, version)
+                return await answer.one(200, stored)
+            case "list":
+                selection = await read_selection(request, target, self._workers)
+                listing = await self._reader.list(selection, list_options(request))
+                return await answer.listed(listing.objects, listing.meta)
+            case "part":
+                return await self._part(request, target, verb, answer)
+            case "finalize":
+                return await answer.written(200, await self._subresources.finalize(request, target))
+            case "unstored":
+                return await self._unstored(request, target, verb, answer)
             case _:
                 selection = await read_selection(request, target, self._workers)
                 listing = await self._writes.delete_collection(request, target, selection)
                 return await answer.listed(listing.objects, listing.meta)
+
+    async def _part(
+        self, request: ApiRequest, target: Target, verb: str, answer: _Responder
+    ) -> Response:
+        """The answer about a part of an object that is of a kind of its own."""
+        assert target.subresource is not None
+        response, accepted = await self._subresources.handle(request, target, verb), answer.accepted
+        if target.subresource.name == SCALE.name and accepted.transform == "Table":
+            document = msgspec.json.decode(response.body)
+            table = table_of_document(document, SCALE_TABLE, accepted.version, self._clock())
+            response = replace(json_response(response.code, table), headers=response.headers)
+        return await answer.formatted(response)
 
     async def _unstored(
         self, request: ApiRequest, target: Target, verb: str, answer: _Responder

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from allot.apiserver.auth.authorization import Action
 from allot.apiserver.http.flow_control import MUTATING, READ_ONLY
 from allot.apiserver.http.metrics import Labels
 from allot.apiserver.http.rendering import Renderer
+from allot.apiserver.http.request_attributes import action_of
 from allot.apiserver.http.routes import Target, verb_of
+from allot.apiserver.kinds.definition import FINALIZE, LOG
 from allot.apiserver.kinds.deprecations import deprecation_warning
 from allot.apiserver.kinds.resources import Resource, per_resource
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -19,6 +22,12 @@ class Operation(NamedTuple):
     """What all requests have in common that do the same with targets of one kind."""
 
     verb: str
+    action: Action
+    """What authorizers are asked about, beside place and name."""
+    form: str
+    """How it is answered: by its verb; `part` of a kind of its own, `finalize`, and `unstored` kinds otherwise."""
+    is_long_running: bool
+    """Whether it is a watch or a log."""
     labels: Labels
     """In metrics."""
     kind: str
@@ -63,11 +72,23 @@ def _operations(_resource: Resource) -> dict[_Place, Operation]:
 def _operation(target: Target, verb: str) -> Operation:
     return Operation(
         verb,
+        action_of(target, verb),
+        _form(target, verb),
+        verb == "watch" or target.subresource is LOG,
         labels_of(target, verb),
         READ_ONLY if verb in _READING else MUTATING,
         version_warning(target),
         Renderer(codec_for(target.resource), target.version),
     )
+
+
+def _form(target: Target, verb: str) -> str:
+    part = target.subresource
+    if part is not None and part.kind is not None:
+        return "part"
+    if part is not None and part.name == FINALIZE.name:
+        return "finalize"
+    return verb if target.resource.is_stored else "unstored"
 
 
 def labels_of(target: Target, verb: str) -> Labels:

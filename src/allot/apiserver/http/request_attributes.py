@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote
 
-from allot.apiserver.auth.authorization import Attributes
+from allot.apiserver.auth.authorization import Action, Attributes
 from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.routes import Target
 from allot.apiserver.selectors import SelectorError, parse_field_selector
@@ -22,16 +22,25 @@ _NAMESPACE_PARTS: Final = ("status", "finalize")
 
 def target_attributes(request: ApiRequest, target: Target, verb: str | None) -> Attributes:
     """Of a request for something that is served; without a verb, if it is one that nothing has."""
-    resource = target.resource
+    return attributes_of(request, target, action_of(target, verb or _verb(request, target.name)))
+
+
+def attributes_of(request: ApiRequest, target: Target, action: Action) -> Attributes:
+    """Of a request whose action is known."""
+    verb, group, resource = action
     namespace, name = target.namespace, target.name
-    if not resource.group and resource.plural == "namespaces":
+    if not group and target.resource.plural == "namespaces":
         namespace = name
-    asked = verb or _verb(request, name)
-    part = target.subresource
-    plural = resource.plural if part is None else target.attribute_resource
     if "fieldSelector" in request.query and not name:
-        return _with_fields(request, asked, resource.group, plural, namespace)
-    return Attributes(asked, request.path, resource.group, plural, namespace, name)
+        return _with_fields(request, verb, group, resource, namespace)
+    return Attributes(verb, request.path, group, resource, namespace, name)
+
+
+def action_of(target: Target, verb: str) -> Action:
+    """The part of the attributes that is the same for all targets of one kind."""
+    resource, part = target.resource, target.subresource
+    plural = resource.plural if part is None else f"{resource.plural}/{part.name}"
+    return verb, resource.group, plural
 
 
 def path_attributes(request: ApiRequest) -> Attributes:

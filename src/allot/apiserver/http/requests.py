@@ -30,7 +30,7 @@ _is_number: Final = re.compile(r"[+-]?[0-9]{1,64}").fullmatch
 FIELD_VALIDATIONS: Final = ("Ignore", "Warn", "Strict")
 
 
-class ApiRequest(msgspec.Struct, frozen=True):
+class ApiRequest(msgspec.Struct):
     """A request as handlers see it."""
 
     method: str
@@ -39,6 +39,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     user: User
     body: bytes = b""
+    """Empty until the request is authorized."""
     wants_object: bool = True
     """Whether the client reads the object that a write stores."""
 

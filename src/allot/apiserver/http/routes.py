@@ -27,12 +27,6 @@ class Target(msgspec.Struct, frozen=True):
     name: str = ""
     subresource: Subresource | None = None
 
-    @property
-    def attribute_resource(self) -> str:
-        """As authorizers call it: `pods`, `pods/status`."""
-        plural = self.resource.plural
-        return f"{plural}/{self.subresource.name}" if self.subresource else plural
-
 
 def find_target(path: str, served: ServedResources) -> Target | None:
     """The target of an API path; None if nothing is served there."""

@@ -19,6 +19,7 @@ from allot.apiserver.http.requests import ApiRequest
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.watching import Watcher
+from allot.apiserver.kinds.definition import LOG
 from allot.apiserver.pacing import Priority, begin_work
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,20 @@ class Streams:
         for follower in tuple(self._followers):
             follower.stop()
 
-    async def log(
+    async def open(
+        self,
+        request: ApiRequest,
+        target: Target,
+        operation: Operation,
+        exchange: Exchange,
+        call: RequestState,
+    ) -> Response | OpenStream:
+        """The answer to a long-running request."""
+        if target.subresource is LOG:
+            return await self._log(request, target, exchange, call)
+        return await self._watch(request, target, operation, exchange, call)
+
+    async def _log(
         self, request: ApiRequest, target: Target, exchange: Exchange, call: RequestState
     ) -> Response | OpenStream:
         """Long-running, as in Kubernetes, with `follow` or without it: a log that takes long delays no other read."""
@@ -72,7 +86,7 @@ class Streams:
             f"log of {request.path}", follower, response, _count_nothing, _count_nothing
         )
 
-    async def watch(
+    async def _watch(
         self,
         request: ApiRequest,
         target: Target,
@@ -80,14 +94,16 @@ class Streams:
         exchange: Exchange,
         call: RequestState,
     ) -> OpenStream:
-        in_flight = call.in_flight
-        assert in_flight is not None
-        if not exchange.is_in_process:
+        is_near = exchange.is_in_process
+        call.in_flight = in_flight = self._flow.request(
+            request.user, operation.kind, exempt=is_near
+        )
+        if not is_near:
             call.long_running = self._flow.long_running(request.user)
             await begin_work(Priority.LIST)
         await in_flight.begin()
         watcher, response = await self._handlers.watch(request, target, operation)
-        watcher.is_paced = not exchange.is_in_process
+        watcher.is_paced = not is_near
         if self._auditor is not None and call.audited is not None:
             self._auditor.started(call.audited)
         in_flight.end()  # it goes on without a seat

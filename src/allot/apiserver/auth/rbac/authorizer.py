@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from allot.apiserver.api_errors import too_many_requests
 from allot.apiserver.auth.authentication import User
-from allot.apiserver.auth.authorization import NO_OPINION, Attributes, Decision
+from allot.apiserver.auth.authorization import NO_OPINION, Action, Attributes, Decision
 from allot.apiserver.auth.rbac.policy_index import PolicyIndex
 from allot.apiserver.auth.rbac.stored_role import EVERYTHING, NOTHING, Allowed, StoredRole
 
@@ -46,9 +46,17 @@ class RbacAuthorizer:
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self._version = -1
-        self._answers: dict[
-            tuple[str, tuple[str, ...]], dict[tuple[str, str, str, str], _Answer]
-        ] = {}
+        self._answers: dict[tuple[str, tuple[str, ...]], dict[tuple[Action, str], _Answer]] = {}
+
+    def is_granted(self, user: User, action: Action, namespace: str) -> bool:
+        """Whether it is known that the user may do it with all objects there; False does not mean that they may not."""
+        if self._policies.catch_up() != self._version:
+            return False
+        try:
+            answer = self._answers[user.name, user.groups][action, namespace]
+        except KeyError:
+            return False
+        return answer.everything is not None
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         version = self._policies.catch_up()
@@ -63,9 +71,9 @@ class RbacAuthorizer:
             known = self._answers[user.name, user.groups] = {}
         resource = attributes.resource
         if resource:
-            key = (attributes.verb, attributes.group, resource, attributes.namespace)
+            key = (attributes.verb, attributes.group, resource), attributes.namespace
         else:
-            key = (attributes.verb, attributes.path, "", "")
+            key = (attributes.verb, attributes.path, ""), ""
         try:
             answer = known[key]
         except KeyError:

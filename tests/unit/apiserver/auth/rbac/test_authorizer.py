@@ -95,6 +95,40 @@ def test_names_are_told_apart() -> None:
     assert allowed == ["p", "q"]
 
 
+def test_what_is_known_to_be_granted() -> None:
+    policies = Policies()
+    policies.role("read", rule("get", "pods"), rule("get", "secrets", "s"))
+    policies.bind("here", "read", a_user("alice"), namespace="a")
+    authorizer = RbacAuthorizer(policies)
+    pods, secrets = ("get", "", "pods"), ("get", "", "secrets")
+    assert not authorizer.is_granted(ALICE, pods, "a"), "nobody has asked"
+
+    for resource in ("pods", "secrets"):
+        for namespace in ("a", "b"):
+            authorizer.authorize(ALICE, get(resource, namespace, "s"))
+
+    assert authorizer.is_granted(ALICE, pods, "a")
+    assert not authorizer.is_granted(ALICE, pods, "b")
+    assert not authorizer.is_granted(ALICE, secrets, "a"), "one name only"
+    assert not authorizer.is_granted(ALICE, ("delete", "", "pods"), "a")
+    assert not authorizer.is_granted(User("alice"), pods, "a"), "another group"
+    policies.index.remove_binding("a", "here")
+    policies.version += 1
+    assert not authorizer.is_granted(ALICE, pods, "a")
+    assert not authorizer.authorize(ALICE, get("pods", "a")).allowed
+    assert not authorizer.is_granted(ALICE, pods, "a")
+
+
+def test_paths_grant_no_resources() -> None:
+    policies = Policies()
+    policies.role("paths", {"verbs": ["get"], "nonResourceURLs": ["*"]})
+    policies.bind("b", "paths", a_user("alice"))
+    authorizer = RbacAuthorizer(policies)
+
+    assert authorizer.authorize(ALICE, Attributes("get", "/metrics")).allowed
+    assert not authorizer.is_granted(ALICE, ("get", "", "/metrics"), "")
+
+
 def test_changed_roles_count_at_once() -> None:
     policies = Policies()
     policies.role("read", rule("get", "pods"))

@@ -152,7 +152,7 @@ class ApiServer:
         self._policy_status = PolicyStatus(self.caches, self.objects, served)
         self._api_services = ApiServiceAvailability(self.caches, self.objects, clock)
         self.reader = Reader(store, self.caches, converter, workers)
-        writes = WriteHandlers(self.objects, self.reader, authorizer, workers)
+        writes = WriteHandlers(self.objects, self.reader, authorizer, workers, is_granted)
         requests = TokenRequests(self.reader, tokens, clock)
         parts = Subresources(
             self.objects,

@@ -28,12 +28,12 @@ from allot.apiserver.dynamic_admission.served_request import REQUEST
 from allot.apiserver.http.durability import Durability
 from allot.apiserver.http.endpoints import NonResourceEndpoints
 from allot.apiserver.http.exchange import ClientGoneError, Exchange, Receive, Scope, Send
-from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl
+from allot.apiserver.http.flow_control import MUTATING, READ_ONLY, FlowControl, InFlightRequest
 from allot.apiserver.http.handlers import SEVERAL, Handlers
 from allot.apiserver.http.http_exchange import PIECE, HttpExchange, TransferLimits
 from allot.apiserver.http.metrics import Labels, Metrics
 from allot.apiserver.http.negotiation import error_format
-from allot.apiserver.http.operations import operation_of
+from allot.apiserver.http.operations import Operation, operation_of
 from allot.apiserver.http.request_attributes import (
     attributes_of,
     path_attributes,
@@ -170,12 +170,10 @@ class App:
                 if call.audited is not None:
                     call.audited.request_body = request.body
             REQUEST.set(call)
-            several = operation.verb in SEVERAL
-            if not is_near:
-                await begin_work(Priority.LIST if several else Priority.REQUEST)
-            seats = self._handlers.seats(request, target) if several else 1
-            if not in_flight.begins(seats):
-                await in_flight.begin(seats)
+            if is_near:
+                in_flight.begins()
+            else:
+                await self._take_seats(request, target, operation, in_flight)
             return await self._handlers.handle(request, target, operation)
         except ApiError as error:
             if call.audited is not None and call.audited.attributes is None:
@@ -186,6 +184,15 @@ class App:
         except Exception:
             log.exception("%s %s failed", exchange.method, exchange.scope["path"])
             return _shown(api_errors.internal("internal error; see the server log"), exchange)
+
+    async def _take_seats(
+        self, request: ApiRequest, target: Target, operation: Operation, in_flight: InFlightRequest
+    ) -> None:
+        several = operation.verb in SEVERAL
+        await begin_work(Priority.LIST if several else Priority.REQUEST)
+        seats = self._handlers.seats(request, target) if several else 1
+        if not in_flight.begins(seats):
+            await in_flight.begin(seats)
 
     def _describe(self, audited: Audited, exchange: Exchange) -> None:
         """What was asked for, of a request that was answered before it was authorized."""

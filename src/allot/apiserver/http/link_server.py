@@ -180,10 +180,9 @@ class LinkServer:
             await self._app.serve(exchange)
         except Exception:
             log.exception("%s %s failed", frame.method, frame.path)
-        code = exchange.code or 500
-        answer = ResponseFrame(code, exchange.response_headers, exchange.body, frame.id)
+        answer = exchange.answered or ResponseFrame(500, [], b"", frame.id)
         self._protocol.send(answer)
-        return code
+        return answer.code
 
     def _open(self, frame: RequestFrame) -> None:
         user, early = _asker(frame.user)

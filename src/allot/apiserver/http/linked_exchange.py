@@ -14,11 +14,10 @@ from allot.apiserver.http.request_headers import known_headers
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.apiserver.registry.uids import new_uid
-from allot.client.asgi import DISCONNECT, Headers, Message, http_scope
+from allot.client.asgi import DISCONNECT, Message, http_scope
 from allot.client.component_users import ComponentUser
-from allot.client.link import WINDOW, AnyFrame, ChunkFrame, HeadFrame, RequestFrame
+from allot.client.link import WINDOW, AnyFrame, ChunkFrame, HeadFrame, RequestFrame, ResponseFrame
 
-_NO_HEADERS: Final[Headers] = []
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -27,11 +26,7 @@ class LinkedExchange:
 
     certificate: Any = None
     is_in_process = True
-    code = 0
-    """The status code of the answer; 0 before there is one."""
-    body = b""
-    """Of the answer."""
-    response_headers: Headers = _NO_HEADERS
+    answered: ResponseFrame | None = None
     _audit_id = ""
 
     def __init__(
@@ -74,20 +69,24 @@ class LinkedExchange:
         return body
 
     async def answer(self, response: Response) -> None:
-        if self.method != "HEAD":
-            self.body = response.body
-            if response.more is not None:
-                self.body += b"".join([piece async for piece in response.more])
-        self.response_headers = [type_header(response.content_type), *response.headers]
-        self.code = response.code
+        body = response.body
+        if self.method == "HEAD":
+            body = b""
+        elif response.more is not None:
+            body += b"".join([piece async for piece in response.more])
+        headers = [type_header(response.content_type), *response.headers]
+        self.answered = ResponseFrame(response.code, headers, body, self._frame.id)
 
     async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         """What a watch begins with: `receive` ends it, as its client takes a whole answer."""
-        self.code = 200
-        self.response_headers = [type_header(response.content_type), *response.headers]
-        async for chunk in response.chunks:
-            self.body += chunk
-            count(len(chunk))
+        headers = [type_header(response.content_type), *response.headers]
+        body = b""
+        try:
+            async for chunk in response.chunks:
+                body += chunk
+                count(len(chunk))
+        finally:
+            self.answered = ResponseFrame(200, headers, body, self._frame.id)
 
     async def receive(self) -> Message:
         return DISCONNECT
@@ -133,10 +132,11 @@ class LinkedStream(LinkedExchange):
 
     async def answer(self, response: Response) -> None:
         await super().answer(response)
-        number = self._frame.id
-        self._send(HeadFrame(number, self.code, self.response_headers))
-        if self.body:
-            self._send(ChunkFrame(number, self.body))
+        answer = self.answered
+        assert answer is not None
+        self._send(HeadFrame(answer.id, answer.code, answer.headers))
+        if answer.body:
+            self._send(ChunkFrame(answer.id, answer.body))
 
     async def stream(self, response: StreamResponse, count: Callable[[int], None]) -> None:
         number, send, room = self._frame.id, self._send, self._room

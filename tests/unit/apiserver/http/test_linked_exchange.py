@@ -14,7 +14,7 @@ from allot.apiserver.http.linked_exchange import LinkedExchange
 from allot.apiserver.http.responses import GZIP_FROM
 from allot.client.asgi import Headers
 from allot.client.component_users import CONTROLLER_MANAGER, SCHEDULER, ComponentUser
-from allot.client.link import RequestFrame
+from allot.client.link import RequestFrame, ResponseFrame
 from allot.testing.servers import LocalServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -54,9 +54,10 @@ def asked(
     return LinkedExchange(frame, user, sees_pending_writes=True)
 
 
-async def answered(server: LocalServer, exchange: LinkedExchange) -> LinkedExchange:
+async def answered(server: LocalServer, exchange: LinkedExchange) -> ResponseFrame:
     await server.server.app.serve(exchange)
-    return exchange
+    assert exchange.answered is not None
+    return exchange.answered
 
 
 def test_roles_decide_what_components_may_do_and_others_are_anonymous() -> None:
@@ -109,7 +110,7 @@ def test_long_answers_come_whole_and_as_they_are() -> None:
             assert answer.code == 200
             assert len(answer.body) > 2 * GZIP_FROM
             assert len(msgspec.json.decode(answer.body)["items"]) >= 30
-            assert answer.response_headers == [(b"content-type", b"application/json")]
+            assert answer.headers == [(b"content-type", b"application/json")]
 
     asyncio.run(story())
 

@@ -278,9 +278,9 @@ class RequestConnection:
         is_last = CLOSE in headers
         if not (is_last or cycle.keep_alive):
             headers, is_last = [*headers, CLOSE], True
-        lines = [b"%b: %b\r\n" % header for header in (*cycle.default_headers, *headers)]
-        head = b"".join(lines)
-        ends = len(lines)
+        lines = [*map(b": ".join, cycle.default_headers), *map(b": ".join, headers), b""]
+        head = b"\r\n".join(lines)
+        ends = len(lines) - 1
         if head.count(b"\n") != ends or head.count(b"\r") != ends or _control_characters(head):
             return False
         if is_last:

@@ -173,8 +173,8 @@ class Watcher:
                 elif self._cache.is_closed:
                     return
                 if not (self._is_due or self._has_news):
-                    self._waiting = loop.create_future()
-                    await self._waiting
+                    self._waiting = waiting = loop.create_future()
+                    await waiting
                 if self._is_due:
                     alarm = self._set_alarm(loop)
                     if self._options.bookmarks and await self._is_caught_up():
@@ -188,8 +188,11 @@ class Watcher:
 
     def _wake(self) -> None:
         self._has_news = True
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        waiting = self._waiting
+        if waiting is not None:
+            self._waiting = None
+            if not waiting.done():  # it may have been cancelled
+                waiting.set_result(None)
 
     async def _until_now(self) -> AsyncIterator[bytes]:
         """The objects that are already there, and changes that have left the window."""
@@ -333,8 +336,10 @@ class Watcher:
         if self._sends_stored:
             if len(changes) == 1:
                 return True
-            shown = [change.new or change.old for change in changes]
-            return sum([len(state.entry.value) for state in shown if state]) <= CHUNK_BYTES
+            sizes = [
+                len(state.entry.value) for change in changes if (state := change.new or change.old)
+            ]
+            return sum(sizes) <= CHUNK_BYTES
         if self._shows_stored:
             states = [state for change in changes for state in (change.old, change.new) if state]
             if sum([len(state.entry.value) for state in states]) <= LARGE:

@@ -18,6 +18,8 @@ from prometheus_client.utils import floatToGoString
 from allot.exposition import Exposition
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+WATCHED: Final = -1
+"""In place of a bucket, for watches."""
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope")
 
 
@@ -35,12 +37,22 @@ class Labels(NamedTuple):
 class _Series:
     """The requests that have the same labels."""
 
-    __slots__ = ("codes", "in_bucket", "seconds")
+    __slots__ = ("counts", "seconds")
 
     def __init__(self) -> None:
-        self.codes: defaultdict[int, int] = defaultdict(int)
-        self.in_bucket = [0] * (len(BUCKETS) + 1)
+        self.counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        """By status code and bucket of the duration."""
         self.seconds = 0.0
+
+    def totals(self) -> tuple[dict[int, int], list[int]]:
+        """How many requests were answered with each code, and how many were in each bucket."""
+        by_code: defaultdict[int, int] = defaultdict(int)
+        in_bucket = [0] * (len(BUCKETS) + 1)
+        for (code, bucket), number in list(self.counts.items()):
+            by_code[code] += number
+            if bucket != WATCHED:
+                in_bucket[bucket] += number
+        return by_code, in_bucket
 
 
 class RequestCollector(Collector):
@@ -55,13 +67,12 @@ class RequestCollector(Collector):
     def count(self, labels: Labels, code: int, seconds: float) -> None:
         """A request that was answered after so many seconds."""
         series = self._series[labels]
-        series.codes[code] += 1
-        series.in_bucket[bisect_left(BUCKETS, seconds)] += 1
+        series.counts[code, bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
     def count_watch(self, labels: Labels) -> None:
         """A watch that has begun; how long it takes says nothing."""
-        self._series[labels].codes[200] += 1
+        self._series[labels].counts[200, WATCHED] += 1
 
     def describe(self) -> Iterable[Metric]:
         return self._families()
@@ -69,9 +80,10 @@ class RequestCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         requests, durations = self._families()
         for labels, series in list(self._series.items()):
-            for code, number in list(series.codes.items()):
+            by_code, in_bucket = series.totals()
+            for code, number in by_code.items():
                 requests.add_metric([*labels, str(code)], number)
-            totals = list(accumulate(series.in_bucket))
+            totals = list(accumulate(in_bucket))
             if totals[-1]:
                 bounds = [*map(floatToGoString, BUCKETS), "+Inf"]
                 durations.add_metric(labels, list(zip(bounds, totals, strict=True)), series.seconds)

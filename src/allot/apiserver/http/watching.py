@@ -12,6 +12,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from allot.apiserver import api_errors
@@ -36,6 +37,7 @@ BATCH: Final = 500
 """Changes that are looked at together."""
 CHUNK_BYTES: Final = 64 * 1024
 """Events are written in pieces of about this size."""
+_type_of: Final = attrgetter("type")
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
@@ -163,7 +165,11 @@ class Watcher:
                     if self.is_paced:
                         await begin_work(Priority.PAUSED)  # a change wakes all watches
                     if self._fit_together(changes):  # mostly
-                        if chunk := b"".join(map(self._line, changes)):
+                        if self._is_whole:
+                            lines = map(self._renderer.event, changes, map(_type_of, changes))
+                        else:
+                            lines = map(self._line, changes)
+                        if chunk := b"".join(lines):
                             yield chunk
                     else:
                         async for chunk in self._chunks(changes, self._line, self._work_on_change):
@@ -321,8 +327,6 @@ class Watcher:
 
     def _line(self, change: ObjectChange) -> bytes:
         """The event of a change; empty if it is not selected."""
-        if self._is_whole:
-            return self._renderer.event(change, change.type)
         selection = self._selection
         type_: str | None
         if self._is_everything:

@@ -90,6 +90,7 @@ class App:
         self._is_granted = is_granted if auditor is None else nothing_is_granted
         self._count = metrics.requests.count
         self._flow = flow
+        self._exempt = flow.exempt
         self._router = Router(served)
         self._caches = caches
         self._keeps_codes = MISTAKES_ARE_UNPROCESSABLE in gates
@@ -164,15 +165,14 @@ class App:
             if operation.is_long_running:
                 return await self._streams.open(request, target, operation, exchange, call)
             kind, is_near = operation.kind, exchange.is_in_process
-            call.in_flight = in_flight = self._flow.request(request.user, kind, exempt=is_near)
+            in_flight = self._exempt(kind) if is_near else self._flow.request(request.user, kind)
+            call.in_flight = in_flight
             if kind is MUTATING:
                 request.body = await exchange.read(in_flight)
                 if call.audited is not None:
                     call.audited.request_body = request.body
             REQUEST.set(call)
-            if is_near:
-                in_flight.begins()
-            else:
+            if not is_near:
                 await self._take_seats(request, target, operation, in_flight)
             return await self._handlers.handle(request, target, operation)
         except ApiError as error:

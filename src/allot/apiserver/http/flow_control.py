@@ -79,6 +79,8 @@ class FlowControl:
         self._notice = Notice(log)
         self.inflight = {READ_ONLY: 0, MUTATING: 0}
         """Requests that are being answered now, those of all levels."""
+        self.exempt = partial(ExemptRequest, self.inflight)
+        """A request of a kind that takes no seats and bytes."""
         for kind in self.inflight:
             metrics.inflight.labels(kind).set_function(partial(self.inflight.__getitem__, kind))
         for level in self._levels.values():
@@ -91,7 +93,7 @@ class FlowControl:
     def request(self, user: User, kind: str, *, exempt: bool = False) -> InFlightRequest:
         """The seats and bytes that a request will hold; none yet."""
         if exempt:
-            return InFlightRequest(self.inflight, kind)
+            return self.exempt(kind)
         return LimitedRequest(self, self._levels[level_of(user)], user.name, kind)
 
     def long_running(self, user: User) -> LongRunningRequest:
@@ -127,10 +129,7 @@ class FlowControl:
 
 
 class InFlightRequest:
-    """A request while it is answered. One that is exempt, as this one, is counted and waits for nothing.
-
-    `end` releases what it holds; it may be called again.
-    """
+    """A request while it is answered. `end` releases what it holds; it may be called again."""
 
     _is_counted = False
 
@@ -146,8 +145,9 @@ class InFlightRequest:
 
     def begins(self, width: int = 1) -> bool:
         """Take seats without waiting, if they are free; whether it did."""
-        self._inflight[self._kind] += 1
-        self._is_counted = True
+        if not self._is_counted:
+            self._inflight[self._kind] += 1
+            self._is_counted = True
         return True
 
     async def begin(self, width: int = 1) -> None:
@@ -171,6 +171,16 @@ class InFlightRequest:
         if self._is_counted:
             self._inflight[self._kind] -= 1
             self._is_counted = False
+
+
+class ExemptRequest(InFlightRequest):
+    """A request that waits for nothing, and is counted from its beginning."""
+
+    def __init__(self, inflight: dict[str, int], kind: str) -> None:
+        self._inflight = inflight
+        self._kind = kind
+        self._is_counted = True
+        inflight[kind] += 1
 
 
 class LimitedRequest(InFlightRequest):

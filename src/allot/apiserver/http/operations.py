@@ -38,7 +38,7 @@ class Operation(NamedTuple):
     """Of objects that are answered as they are, in JSON."""
 
 
-_Place = tuple[str, bool, str, str, bool, bool]
+_Place = tuple[str, bool, str, str | None, bool, bool]
 
 
 def operation_of(method: str, target: Target, *, watch: bool) -> Operation | None:
@@ -48,9 +48,9 @@ def operation_of(method: str, target: Target, *, watch: bool) -> Operation | Non
         method,
         watch,
         target.version,
-        "" if part is None else part.name,
-        target.name != "",
-        target.namespace != "",
+        part and part.name,
+        not target.name,
+        not target.namespace,
     )
     known = _operations(target.resource)
     try:

@@ -144,7 +144,7 @@ def calls_of(
 
 @pytest.mark.parametrize(
     ("path", "bound"),
-    [pytest.param(MAPS, 104, id="ConfigMap"), pytest.param(CLAIMS, 104, id="claim")],
+    [pytest.param(MAPS, 101, id="ConfigMap"), pytest.param(CLAIMS, 101, id="claim")],
 )
 def test_a_get(path: str, bound: int) -> None:
     assert calls_of("GET", f"{path}/first") <= bound

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from allot.apiserver.auth.authentication import AUTHENTICATED, User
+from allot.storage import sqlite_writes
+from allot.storage.sqlite import SqliteStore
 from allot.testing.servers import LocalServer
+from tests.unit.storage.held_commits import HeldCommits
 
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
@@ -41,6 +45,39 @@ def test_it_ends_with_the_binding() -> None:
             assert await code_of(server, MAPS.replace("default", "kube-system")) == 403
             await server.ask("DELETE", f"{bindings}/b")
             assert [await code_of(server, MAPS) for _ in range(3)] == [403] * 3
+
+    asyncio.run(story())
+
+
+def test_it_ends_when_the_binding_is_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writes, "RETRY_SECONDS", 0.01)
+    commits = HeldCommits(monkeypatch)
+    bindings = f"{RBAC}/namespaces/default/rolebindings"
+
+    async def story() -> None:
+        store = await SqliteStore.open(tmp_path / "store.db", shows_pending_writes=True)
+        async with LocalServer(store, users=USERS) as server:
+            assert await code_of(server, MAPS) == 403
+            commits.hold()
+            body = binding("b", "ClusterRole", "view")
+            creating = asyncio.create_task(server.ask("POST", bindings, body))
+            for _ in range(50):
+                await asyncio.sleep(0)
+            reading = [asyncio.create_task(code_of(server, MAPS)) for _ in range(2)]
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert not any(each.done() for each in reading), "they are allowed, and wait"
+            commits.fail()
+            assert (await creating).code == 503
+            assert [await each for each in reading] == [503, 503]
+            commits.release()
+            while server.store.trouble is not None:
+                await asyncio.sleep(0.01)
+            assert await code_of(server, MAPS) == 403
+            await server.post(bindings, body)
+            assert await code_of(server, MAPS) == 200
 
     asyncio.run(story())
 

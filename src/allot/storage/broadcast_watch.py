@@ -73,29 +73,28 @@ class BroadcastWatch(Watch):
                 self._waiter = None
 
     def pending(self) -> list[Sequence[Change]]:
-        topic = self._topic
-        if (
-            topic is not None
-            and topic.error is None
-            and self._next == topic.first + len(topic.batches)
-            and not self._history
-        ):
-            return []  # the usual case, several times for every request
         if self._closed:
             return []
-        found: list[Sequence[Change]] = []
-        if self._history:
-            found += self._history
-            self._history.clear()
-        if topic is not None or self._try_to_join():
-            topic = self._topic
-            assert topic is not None
-            batches = topic.batches[self._place(topic) :]
-            self._next += len(batches)
-            if batches and batches[0][0].revision <= self._seen:
-                batches = [batch for batch in batches if batch[0].revision > self._seen]
-            found += batches
-        return found
+        past: list[Sequence[Change]] = list(self._history)
+        self._history.clear()
+        topic = self._topic or self._try_to_join()
+        if topic is None:
+            return past
+        batches = topic.batches[self._place(topic) :]
+        self._next += len(batches)
+        if batches and batches[0][0].revision <= self._seen:
+            batches = [batch for batch in batches if batch[0].revision > self._seen]
+        return [*past, *batches]
+
+    @property
+    def is_caught_up(self) -> bool:
+        topic = self._topic
+        return (
+            topic is not None
+            and topic.error is None
+            and not self._history
+            and self._next == topic.end
+        )
 
     async def backlog(self) -> list[Sequence[Change]]:
         while not (self._closed or self._history or self._topic or self._try_to_join()):
@@ -114,15 +113,14 @@ class BroadcastWatch(Watch):
 
     def _place(self, topic: Topic) -> int:
         """The index of the next batch in the topic."""
-        if topic.error is not None:
-            self._error = topic.error
-        elif self._next < topic.first:
-            self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
-        if self._error is not None:
-            self._leave()
-            topic.wake_all()  # the reader, too, if it is the listener that has found this
-            raise self._error
-        return self._next - topic.first
+        index = self._next - topic.first
+        if topic.error is None and index >= 0:
+            return index
+        slow = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
+        self._error = topic.error or slow
+        self._leave()
+        topic.wake_all()  # the reader, too, if it is the listener that has found this
+        raise self._error
 
     async def _read_history(self) -> None:
         upto = self._broadcast.revision
@@ -146,7 +144,7 @@ class BroadcastWatch(Watch):
         task = asyncio.current_task()
         return (self._closed or self._broadcast.closed) and not (task and task.cancelling())
 
-    def _try_to_join(self) -> bool:
+    def _try_to_join(self) -> Topic | None:
         if self._withdrawals != self._broadcast.withdrawals:
             # It may begin after a change that was withdrawn.
             self._error = SlowWatcherError(f"changes of {self._prefix!r} were withdrawn")
@@ -157,7 +155,7 @@ class BroadcastWatch(Watch):
             if self.listener is not None:
                 self._topic.listeners.append(self.listener)
             self._next = self._topic.number_after(self._seen)
-        return self._topic is not None
+        return self._topic
 
     def _leave(self) -> None:
         if self._topic is not None:

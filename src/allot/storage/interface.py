@@ -132,10 +132,11 @@ class DamagedStoreError(StorageError):
 class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
-    listener: Callable[[], None] | None = None
-    """Called when changes have come, which it takes by `pending`: then no reader is woken for each of them.
+    listener: Callable[[], object] | None = None
+    """Called before the store shows a change otherwise; it takes changes by `pending`, so that no reader is woken for each.
 
-    To be set before the first read. The iteration still has all that is not taken, and errors.
+    It is also called when `pending` begins to raise. To be set before the first read. The iteration still has all that is
+    not taken, and errors.
     """
 
     def __aiter__(self) -> Self:
@@ -154,6 +155,11 @@ class Watch(ABC):
 
         Once a watch has caught up, these are all changes up to the last result of `revision()`.
         """
+
+    @property
+    @abstractmethod
+    def is_caught_up(self) -> bool:
+        """Whether all past changes were delivered: from now on the listener is called for every change."""
 
     @abstractmethod
     async def backlog(self) -> list[Sequence[Change]]:
@@ -199,10 +205,6 @@ class Store(ABC):
     def known_revision(self) -> int:
         """What `revision` returns, if that is known without waiting; -1 if it is not."""
         return -1
-
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        """Whether anything under the prefixes may have changed after a revision that was announced. Cheap to call."""
-        return True
 
     @property
     def durable(self) -> int:

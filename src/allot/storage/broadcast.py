@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
@@ -45,6 +45,10 @@ ReadHistory: TypeAlias = Callable[[str, int, int], Awaitable[HistoryPage]]
 """Reads changes under a prefix, after one revision and up to another; may raise `CompactedError`."""
 
 
+Listener: TypeAlias = Callable[[Sequence[Batch] | None], None]
+"""Takes published changes; None when its watcher is cut off."""
+
+
 class Topic:
     """The changes in the window that are under one prefix."""
 
@@ -58,15 +62,11 @@ class Topic:
         self.watchers = 0
         self.waiting: set[asyncio.Future[None]] = set()
         """Of the watchers that wait for the next change."""
-        self.listeners: list[Callable[[], object]] = []
-        """Of the watchers that are called when there are changes or an error ..."""
+        self.listeners: list[Listener] = []
+        """Of the watchers that are given the changes ..."""
         self.idle: set[asyncio.Future[None]] = set()
         """... and wait for errors and the end."""
         self.error: StorageError | None = None
-
-    @property
-    def end(self) -> int:
-        return self.first + len(self.batches)
 
     def number_after(self, revision: int) -> int:
         """The number of the first batch that is newer than `revision`."""
@@ -84,13 +84,24 @@ class Topic:
         del self.batches[:dropped]
         self.first += dropped
 
-    def wake(self) -> None:
-        """There are changes. A listener that fails does not concern who writes, or others."""
+    def publish(self, batches: list[Batch]) -> None:
+        """Add changes, and tell the watchers."""
+        self.batches += batches
         if self.waiting:
             _resolve(self.waiting)
+        self._tell(batches)
+
+    def cut_off(self, error: StorageError) -> None:
+        """There are no more changes for the watchers."""
+        self.error = error
+        self.wake_all()
+        self._tell(None)
+
+    def _tell(self, batches: list[Batch] | None) -> None:
+        """A listener that fails does not concern who writes, or others."""
         for listener in tuple(self.listeners):
             try:
-                listener()
+                listener(batches)
             except Exception:
                 logger.exception("a listener to %s failed", self.prefix)
 
@@ -144,17 +155,16 @@ class Broadcast:
         """Of all other prefixes."""
 
     def publish(self, batches: Iterable[Batch]) -> None:
-        """Publish the next revisions to the watchers, atomically: listeners have been called when this returns."""
+        """Publish the next revisions to the watchers, atomically: listeners have them when this returns."""
         self._times.note(self.revision, self._clock(), self.oldest)
-        changed: dict[Topic, None] = {}
+        changed: defaultdict[Topic, list[Batch]] = defaultdict(list)
         for batch in batches:
             for topic, part in self._parts(batch):
-                topic.batches.append(part)
-                changed[topic] = None
+                changed[topic].append(part)
             self._append(batch)
             self.revision = batch[0].revision
-        for topic in changed:  # once for all changes
-            topic.wake()
+        for topic, parts in changed.items():
+            topic.publish(parts)
         if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
             self._shrink()
 
@@ -194,9 +204,7 @@ class Broadcast:
         self.revision = self.floor = revision
         self._times.restart(revision, self._clock())
         for topic in topics:
-            topic.error = error
-            topic.wake()
-            topic.wake_all()
+            topic.cut_off(error)
 
     def withdraw(self, revision: int) -> None:
         """Take back all changes after `revision`: all watchers are cut off, also those that have not begun."""

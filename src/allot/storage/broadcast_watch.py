@@ -60,8 +60,9 @@ class BroadcastWatch(Watch):
                 continue
             if self._broadcast.closed:
                 raise StopAsyncIteration
+            self._try_to_listen(topic)
             waiter = self._waiter = asyncio.get_running_loop().create_future()
-            waiting = topic.waiting if self.listener is None else topic.idle
+            waiting = topic.idle if self.is_listening else topic.waiting
             waiting.add(waiter)
             try:
                 await waiter
@@ -84,17 +85,8 @@ class BroadcastWatch(Watch):
         self._next += len(batches)
         if batches and batches[0][0].revision <= self._seen:
             batches = [batch for batch in batches if batch[0].revision > self._seen]
+        self._try_to_listen(topic)
         return [*past, *batches]
-
-    @property
-    def is_caught_up(self) -> bool:
-        topic = self._topic
-        return (
-            topic is not None
-            and topic.error is None
-            and not self._history
-            and self._next == topic.end
-        )
 
     async def backlog(self) -> list[Sequence[Change]]:
         while not (self._closed or self._history or self._topic or self._try_to_join()):
@@ -113,7 +105,7 @@ class BroadcastWatch(Watch):
 
     def _place(self, topic: Topic) -> int:
         """The index of the next batch in the topic."""
-        index = self._next - topic.first
+        index = len(topic.batches) if self.is_listening else self._next - topic.first
         if topic.error is None and index >= 0:
             return index
         slow = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
@@ -152,14 +144,23 @@ class BroadcastWatch(Watch):
             raise self._error
         if self._broadcast.covers(self._seen):
             self._topic = self._broadcast.join(self._prefix, self._seen)
-            if self.listener is not None:
-                self._topic.listeners.append(self.listener)
             self._next = self._topic.number_after(self._seen)
         return self._topic
 
+    def _try_to_listen(self, topic: Topic) -> None:
+        """All changes of the topic were delivered: the listener is given those that follow, unless it has some of them."""
+        if (
+            self.listener is not None
+            and not self.is_listening
+            and self._seen <= self._broadcast.revision
+        ):
+            topic.listeners.append(self.listener)
+            self.is_listening = True
+
     def _leave(self) -> None:
         if self._topic is not None:
-            if self.listener is not None:
+            if self.is_listening and self.listener is not None:
                 self._topic.listeners.remove(self.listener)
+                self.is_listening = False
             self._broadcast.leave(self._topic)
             self._topic = None

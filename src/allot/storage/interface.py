@@ -132,12 +132,14 @@ class DamagedStoreError(StorageError):
 class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
-    listener: Callable[[], object] | None = None
-    """Called before the store shows a change otherwise; it takes changes by `pending`, so that no reader is woken for each.
+    listener: Callable[[Sequence[Sequence[Change]] | None], None] | None = None
+    """Given changes, a sequence per revision, before the store shows them otherwise; None when it is cut off.
 
-    It is also called when `pending` begins to raise. To be set before the first read. The iteration still has all that is
-    not taken, and errors.
+    That begins when everything before was delivered. The iteration then has only errors and the end. To be set before
+    the first read.
     """
+    is_listening = False
+    """Whether the listener is given every change from now on."""
 
     def __aiter__(self) -> Self:
         return self
@@ -155,11 +157,6 @@ class Watch(ABC):
 
         Once a watch has caught up, these are all changes up to the last result of `revision()`.
         """
-
-    @property
-    @abstractmethod
-    def is_caught_up(self) -> bool:
-        """Whether all past changes were delivered: from now on the listener is called for every change."""
 
     @abstractmethod
     async def backlog(self) -> list[Sequence[Change]]:

@@ -1,6 +1,6 @@
 """What the store holds of one resource, in memory and up to date, and its recent changes.
 
-A `ResourceCache` follows one watch of the store, which calls it with every change before a write or a read shows it.
+A `ResourceCache` follows one watch of the store, which gives it every change before a write or a read shows it.
 Gets and lists are answered from it; watchers are cursors into its window of recent changes, so that a thousand of them
 cost no more memory than one.
 """
@@ -58,6 +58,7 @@ class ResourceCache:
         """The revision since which nothing under the prefix has changed."""
         self._store = store
         self._window_size = window
+        self._max_changes = window + window // SHRINK_BY
         self._budget = budget or WindowBudget(window_bytes)
         self._budget.add(self)
         self._index = index
@@ -94,7 +95,7 @@ class ResourceCache:
         self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
-        watch.listener = self.catch_up
+        watch.listener = self._hear
         objects: dict[str, StoredObject] = {}
         by_index: dict[Hashable, dict[str, StoredObject]] = {}
         async for entry in Pacer().each(page.entries):
@@ -184,9 +185,15 @@ class ResourceCache:
             return False
         if pending:
             self._apply(pending)
-        if not self.is_current:
-            self.is_current = watch.is_caught_up and self._store.known_revision >= 0
+        self.is_current = watch.is_listening and self._store.known_revision >= 0
         return True
+
+    def _hear(self, changes: Sequence[Sequence[Change]] | None) -> None:
+        """Takes changes as they are published; None when the watch is cut off."""
+        if changes is None:
+            self.is_current = False
+        else:
+            self._apply(changes)
 
     def _apply(self, pending: Sequence[Sequence[Change]]) -> None:
         """The changes of some revisions."""
@@ -197,13 +204,13 @@ class ResourceCache:
                 self._changes.append(applied)
                 size += applied.size
             self.window_bytes += size
-            self.last_change = changes[-1].revision
             # A little at a time: to free ten thousand objects takes a tenth of a second.
-            if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
+            if len(self._changes) > self._max_changes:
                 self.shrink_window(self.window_bytes, self._window_size)
             self._budget.grow(size, len(changes))
-        if self.last_change > self._revision:
-            self._revision = self.last_change
+        self.last_change = last = pending[-1][0].revision
+        if last > self._revision:
+            self._revision = last
         self._wake()
 
     def _apply_one(self, change: Change) -> ObjectChange:

@@ -23,7 +23,7 @@ class ObjectChange:
     A line that copies what is stored is kept when a second watch asks for it: mostly there is only one.
     """
 
-    __slots__ = ("_copied", "_lines", "key", "new", "old", "revision", "size", "type")
+    __slots__ = ("_copied", "_lines", "new", "old", "revision", "size", "type")
 
     def __init__(
         self, revision: int, old: StoredObject | None, new: StoredObject | None, size: int = 0
@@ -31,9 +31,6 @@ class ObjectChange:
         self.revision = revision
         self.old = old
         self.new = new
-        shown = new or old
-        assert shown is not None
-        self.key = shown.key
         self.type = "ADDED" if old is None else "DELETED" if new is None else "MODIFIED"
         """What watchers without a selector see."""
         self.size = size
@@ -85,6 +82,12 @@ class ObjectChange:
             self._lines = {}
         self._lines[form] = line
         REPRESENTATIONS.keep(self, form, len(line))
+
+    @property
+    def key(self) -> str:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.key
 
     @property
     def codec(self) -> Codec:

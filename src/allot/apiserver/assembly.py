@@ -136,7 +136,6 @@ class ApiServer:
                 policies,
                 node_restriction,
                 [*plugins, PoolStatusRequestLimit(pool_status_limit)],
-                self._dynamic.configuration_writes,
                 workers,
                 taints_new_nodes=taints_new_nodes,
                 protects_volumes=protects_volumes,

@@ -14,8 +14,9 @@ import asyncio
 import logging
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from allot.storage.interface import Change, SlowWatcherError, StorageError
@@ -44,6 +45,10 @@ ReadHistory: TypeAlias = Callable[[str, int, int], Awaitable[HistoryPage]]
 """Reads changes under a prefix, after one revision and up to another; may raise `CompactedError`."""
 
 
+Listener: TypeAlias = Callable[[Sequence[Batch] | None], None]
+"""Takes published changes; None when its watcher is cut off."""
+
+
 class Topic:
     """The changes in the window that are under one prefix."""
 
@@ -57,15 +62,11 @@ class Topic:
         self.watchers = 0
         self.waiting: set[asyncio.Future[None]] = set()
         """Of the watchers that wait for the next change."""
-        self.listeners: list[Callable[[], None]] = []
-        """Of the watchers that are called when there are changes ..."""
+        self.listeners: list[Listener] = []
+        """Of the watchers that are given the changes ..."""
         self.idle: set[asyncio.Future[None]] = set()
         """... and wait for errors and the end."""
         self.error: StorageError | None = None
-
-    @property
-    def end(self) -> int:
-        return self.first + len(self.batches)
 
     def number_after(self, revision: int) -> int:
         """The number of the first batch that is newer than `revision`."""
@@ -83,9 +84,26 @@ class Topic:
         del self.batches[:dropped]
         self.first += dropped
 
-    def wake(self) -> None:
-        """There are changes."""
-        _resolve(self.waiting)
+    def publish(self, batches: list[Batch]) -> None:
+        """Add changes, and tell the watchers."""
+        self.batches += batches
+        if self.waiting:
+            _resolve(self.waiting)
+        self._tell(batches)
+
+    def cut_off(self, error: StorageError) -> None:
+        """There are no more changes for the watchers."""
+        self.error = error
+        self.wake_all()
+        self._tell(None)
+
+    def _tell(self, batches: list[Batch] | None) -> None:
+        """A listener that fails does not concern who writes, or others."""
+        for listener in tuple(self.listeners):
+            try:
+                listener(batches)
+            except Exception:
+                logger.exception("a listener to %s failed", self.prefix)
 
     def wake_all(self) -> None:
         """There was an error, or there are no more changes."""
@@ -131,47 +149,24 @@ class Broadcast:
         self._costs: deque[int] = deque()
         self._window_bytes = 0
         self._topics: dict[str, Topic] = {}
-        self._to_call: set[Topic] = set()
-        """Topics whose listeners are called in the next iteration of the event loop, once for all changes."""
         self._by_place: dict[str, list[Topic]] = {}
         """Topics whose prefix ends with a slash, by what the keys have up to their last one."""
         self._lengths: list[int] = []
         """Of all other prefixes."""
 
     def publish(self, batches: Iterable[Batch]) -> None:
-        """Publish the next revisions to the watchers, atomically."""
+        """Publish the next revisions to the watchers, atomically: listeners have them when this returns."""
         self._times.note(self.revision, self._clock(), self.oldest)
+        changed: defaultdict[Topic, list[Batch]] = defaultdict(list)
         for batch in batches:
-            if len(batch) == 1:
-                for topic in self._topics_of(batch[0].key):
-                    self._extend(topic, batch)
-            else:
-                for topic, part in self._parts(batch):
-                    self._extend(topic, part)
+            for topic, part in self._parts(batch):
+                changed[topic].append(part)
             self._append(batch)
             self.revision = batch[0].revision
+        for topic, parts in changed.items():
+            topic.publish(parts)
         if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
             self._shrink()
-
-    def _extend(self, topic: Topic, batch: Batch) -> None:
-        topic.batches.append(batch)
-        if topic.waiting:
-            topic.wake()
-        if topic.listeners:
-            if not self._to_call:
-                asyncio.get_running_loop().call_soon(self._call_listeners)
-            self._to_call.add(topic)
-
-    def _call_listeners(self) -> None:
-        """Mostly there is nothing left for them: who writes reads what it has written."""
-        topics = self._to_call
-        self._to_call = set()
-        for topic in topics:
-            for listener in tuple(topic.listeners):
-                try:
-                    listener()
-                except Exception:
-                    logger.exception("a listener to %s failed", topic.prefix)
 
     def _append(self, batch: Batch) -> None:
         cost = cost_of(batch, self.floor)
@@ -198,18 +193,6 @@ class Broadcast:
                 return
             yield from reversed(batch)
 
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        """Whether anything under the prefixes is newer than `after`, as far as the window goes; True before it."""
-        if after < self.floor:
-            return True
-        for batch in reversed(self._window):
-            if batch[0].revision <= after:
-                break
-            for change in batch:
-                if change.key.startswith(prefixes):
-                    return True
-        return False
-
     def restart(self, revision: int, error: StorageError) -> None:
         """Restart at `revision` after missed changes: all watchers are cut off."""
         topics = list(self._topics.values())
@@ -221,8 +204,7 @@ class Broadcast:
         self.revision = self.floor = revision
         self._times.restart(revision, self._clock())
         for topic in topics:
-            topic.error = error
-            topic.wake_all()
+            topic.cut_off(error)
 
     def withdraw(self, revision: int) -> None:
         """Take back all changes after `revision`: all watchers are cut off, also those that have not begun."""
@@ -276,10 +258,10 @@ class Broadcast:
         older.reverse()
         topic.extend_back(older, after)
 
-    def _parts(self, batch: Batch) -> list[tuple[Topic, Batch]]:
+    def _parts(self, batch: Batch) -> Iterable[tuple[Topic, Batch]]:
         """The topics of a batch, each with its part of the batch."""
         if len(batch) == 1:
-            return [(topic, batch) for topic in self._topics_of(batch[0].key)]
+            return zip(self._topics_of(batch[0].key), repeat(batch))
         changes_by_topic: dict[Topic, list[Change]] = {}
         for change in batch:
             for topic in self._topics_of(change.key):

@@ -60,8 +60,9 @@ class BroadcastWatch(Watch):
                 continue
             if self._broadcast.closed:
                 raise StopAsyncIteration
+            self._try_to_listen(topic)
             waiter = self._waiter = asyncio.get_running_loop().create_future()
-            waiting = topic.waiting if self.listener is None else topic.idle
+            waiting = topic.idle if self.is_listening else topic.waiting
             waiting.add(waiter)
             try:
                 await waiter
@@ -73,29 +74,19 @@ class BroadcastWatch(Watch):
                 self._waiter = None
 
     def pending(self) -> list[Sequence[Change]]:
-        topic = self._topic
-        if (
-            topic is not None
-            and topic.error is None
-            and self._next == topic.first + len(topic.batches)
-            and not self._history
-        ):
-            return []  # the usual case, several times for every request
         if self._closed:
             return []
-        found: list[Sequence[Change]] = []
-        if self._history:
-            found += self._history
-            self._history.clear()
-        if topic is not None or self._try_to_join():
-            topic = self._topic
-            assert topic is not None
-            batches = topic.batches[self._place(topic) :]
-            self._next += len(batches)
-            if batches and batches[0][0].revision <= self._seen:
-                batches = [batch for batch in batches if batch[0].revision > self._seen]
-            found += batches
-        return found
+        past: list[Sequence[Change]] = list(self._history)
+        self._history.clear()
+        topic = self._topic or self._try_to_join()
+        if topic is None:
+            return past
+        batches = topic.batches[self._place(topic) :]
+        self._next += len(batches)
+        if batches and batches[0][0].revision <= self._seen:
+            batches = [batch for batch in batches if batch[0].revision > self._seen]
+        self._try_to_listen(topic)
+        return [*past, *batches]
 
     async def backlog(self) -> list[Sequence[Change]]:
         while not (self._closed or self._history or self._topic or self._try_to_join()):
@@ -114,15 +105,14 @@ class BroadcastWatch(Watch):
 
     def _place(self, topic: Topic) -> int:
         """The index of the next batch in the topic."""
-        if topic.error is not None:
-            self._error = topic.error
-        elif self._next < topic.first:
-            self._error = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
-        if self._error is not None:
-            self._leave()
-            topic.wake_all()  # the reader, too, if it is the listener that has found this
-            raise self._error
-        return self._next - topic.first
+        index = len(topic.batches) if self.is_listening else self._next - topic.first
+        if topic.error is None and index >= 0:
+            return index
+        slow = SlowWatcherError(f"a watcher of {self._prefix!r} fell too far behind")
+        self._error = topic.error or slow
+        self._leave()
+        topic.wake_all()  # the reader, too, if it is the listener that has found this
+        raise self._error
 
     async def _read_history(self) -> None:
         upto = self._broadcast.revision
@@ -146,7 +136,7 @@ class BroadcastWatch(Watch):
         task = asyncio.current_task()
         return (self._closed or self._broadcast.closed) and not (task and task.cancelling())
 
-    def _try_to_join(self) -> bool:
+    def _try_to_join(self) -> Topic | None:
         if self._withdrawals != self._broadcast.withdrawals:
             # It may begin after a change that was withdrawn.
             self._error = SlowWatcherError(f"changes of {self._prefix!r} were withdrawn")
@@ -154,14 +144,23 @@ class BroadcastWatch(Watch):
             raise self._error
         if self._broadcast.covers(self._seen):
             self._topic = self._broadcast.join(self._prefix, self._seen)
-            if self.listener is not None:
-                self._topic.listeners.append(self.listener)
             self._next = self._topic.number_after(self._seen)
-        return self._topic is not None
+        return self._topic
+
+    def _try_to_listen(self, topic: Topic) -> None:
+        """All changes of the topic were delivered: the listener is given those that follow, unless it has some of them."""
+        if (
+            self.listener is not None
+            and not self.is_listening
+            and self._seen <= self._broadcast.revision
+        ):
+            topic.listeners.append(self.listener)
+            self.is_listening = True
 
     def _leave(self) -> None:
         if self._topic is not None:
-            if self.listener is not None:
+            if self.is_listening and self.listener is not None:
                 self._topic.listeners.remove(self.listener)
+                self.is_listening = False
             self._broadcast.leave(self._topic)
             self._topic = None

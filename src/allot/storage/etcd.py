@@ -137,9 +137,6 @@ class EtcdStore(Store):
     def announced(self) -> int:
         return self._broadcast.revision
 
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        return self._broadcast.has_changed(prefixes, after)
-
     async def revision(self) -> int:
         with self._in_use():
             moment = await read_moment(self._client, self._layout)

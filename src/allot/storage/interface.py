@@ -132,11 +132,14 @@ class DamagedStoreError(StorageError):
 class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
-    listener: Callable[[], None] | None = None
-    """Called when changes have come, which it takes by `pending`: then no reader is woken for each of them.
+    listener: Callable[[Sequence[Sequence[Change]] | None], None] | None = None
+    """Given changes, a sequence per revision, before the store shows them otherwise; None when it is cut off.
 
-    To be set before the first read. The iteration still has all that is not taken, and errors.
+    That begins when everything before was delivered. The iteration then has only errors and the end. To be set before
+    the first read.
     """
+    is_listening = False
+    """Whether the listener is given every change from now on."""
 
     def __aiter__(self) -> Self:
         return self
@@ -199,10 +202,6 @@ class Store(ABC):
     def known_revision(self) -> int:
         """What `revision` returns, if that is known without waiting; -1 if it is not."""
         return -1
-
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        """Whether anything under the prefixes may have changed after a revision that was announced. Cheap to call."""
-        return True
 
     @property
     def durable(self) -> int:

@@ -75,9 +75,6 @@ class MemoryStore(Store):
     def known_revision(self) -> int:
         return self._broadcast.revision
 
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        return self._broadcast.has_changed(prefixes, after)
-
     async def revision(self) -> int:
         return self._broadcast.revision
 

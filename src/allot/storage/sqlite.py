@@ -138,9 +138,6 @@ class SqliteStore(Store):
     def known_revision(self) -> int:
         return self._broadcast.revision
 
-    def has_changed(self, prefixes: tuple[str, ...], after: int) -> bool:
-        return self._broadcast.has_changed(prefixes, after)
-
     @property
     def durable(self) -> int:
         return self._writes.durable

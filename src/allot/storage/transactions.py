@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 from allot.storage.interface import (
     MISSING,
@@ -16,19 +17,21 @@ from allot.storage.interface import (
     StorageError,
 )
 
+_key_of: Final = attrgetter("key")
+
 Batch: TypeAlias = tuple[Change, ...]
 """The changes of one revision; never empty."""
 
 
 def check_form(operations: Sequence[Operation]) -> None:
     """Reject invalid operations, independent of the store's contents."""
-    count = len(operations)
-    if count > 1 and len({operation.key for operation in operations}) < count:
+    keys = set(map(_key_of, operations))
+    if len(keys) < len(operations):
         raise StorageError("a key occurs twice in one write")
-    for operation in operations:
-        key = operation.key
-        if not (key and key.isascii()) and not is_key(key):
-            raise StorageError(f"{operation.key!r} is not a valid key")
+    if "" in keys or not "".join(keys).isascii():
+        for operation in operations:
+            if not is_key(operation.key):
+                raise StorageError(f"{operation.key!r} is not a valid key")
 
 
 def is_key(text: str) -> bool:

@@ -41,7 +41,7 @@ class LimitRanger:
     async def admit(self, attributes: AdmissionAttributes) -> Any:
         if attributes.resource is not self._pods:
             return attributes.new
-        if not self._cache.refresh_at_once():
+        if not self._cache.is_current:
             await self._cache.refresh()
         ranges = self._ranges_in(attributes.key.namespace) if self._cache.count else []
         if not ranges:

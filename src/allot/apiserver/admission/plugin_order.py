@@ -37,7 +37,6 @@ def ordered_plugins(
     policies: PolicyFeed,
     node_restriction: NodeRestriction,
     more: Sequence[AdmissionPlugin],
-    configuration_writes: AdmissionPlugin,
     workers: Workers,
     *,
     taints_new_nodes: bool,
@@ -63,5 +62,4 @@ def ordered_plugins(
         UnknownDriverWarning(caches, gates),
         StoredWithoutEffectWarning(),
         DeviceExclusivity(store, caches, gates, workers),
-        configuration_writes,
     ]

@@ -19,7 +19,7 @@ class PublishedDevices:
 
     async def find(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
         """Those of the devices that are published, from the newest generation of their pool."""
-        if not self._cache.refresh_at_once():
+        if not self._cache.is_current:
             await self._cache.refresh()
         wanted: dict[tuple[str, str], set[str]] = {}
         for driver, pool, name in devices:

@@ -81,7 +81,7 @@ class ResourceQuotaAdmission:
 
     @property
     def is_idle(self) -> bool:
-        return self._cache.refresh_at_once() and not self._cache.count
+        return self._cache.is_current and not self._cache.count
 
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         await self._cache.refresh()

@@ -11,7 +11,6 @@ from allot.apiserver.auth.authorization import Authorizer
 from allot.apiserver.dynamic_admission.configuration import (
     Candidates,
     Configuration,
-    ConfigurationWrites,
 )
 from allot.apiserver.dynamic_admission.expressions import (
     AuthorizerFunction,
@@ -54,7 +53,6 @@ class DynamicAdmission:
         self._workers = workers = Workers()
         self._configuration = configuration = Configuration(caches, workers)
         self.activity = configuration.activity
-        self.configuration_writes = ConfigurationWrites(configuration)
         self._caches = caches
         self._authorizer = authorizer
         self._converter = converter

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from allot.apiserver.admission.chain import ADMITTED, Activity, AdmissionAttributes, Admitted
+from allot.apiserver.admission.chain import Activity
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.dynamic_admission.matching import Match
 from allot.apiserver.dynamic_admission.policies import (
@@ -104,8 +104,6 @@ MAX_KNOWN: Final = 10_000
 """Operations on resources whose candidates are known."""
 MAX_TRIES: Final = 3
 """So often a write looks for its candidates in short stretches while policies keep changing."""
-EXPECTED_CHANGES: Final = 64
-"""After a write of a policy or webhook so many requests look for it themselves, and need not wait for the watch."""
 
 
 Writes = tuple[str, Resource, str]
@@ -121,7 +119,6 @@ class Configuration:
         self._is_stale = True
         self._has_news = False
         """Whether something has changed that is not in the candidates."""
-        self._looks = 0
         self.activity = Activity(is_idle=False)
 
         def kept(plural: str, make: Callable[[Mapping[str, Any]], Any]) -> _Kept:
@@ -148,7 +145,7 @@ class Configuration:
 
     async def prepare(self, operation: str, resource: Resource, subresource: str) -> None:
         """Find the candidates of such writes in short stretches. To be awaited before `candidates`, which else does all at once."""
-        if self._is_stale or self._looks:
+        if self._is_stale:
             await self._read_news()
         writes = (operation, resource, subresource)
         for _ in range(MAX_TRIES):
@@ -172,8 +169,7 @@ class Configuration:
 
     def candidates(self, operation: str, resource: Resource, subresource: str) -> Candidates:
         """Those that may be about such writes."""
-        if self._is_stale or self._looks:
-            self._looks = max(self._looks - 1, 0)
+        if self._is_stale:
             self._catch_up()
         if self._all is NO_CANDIDATES:
             return NO_CANDIDATES
@@ -207,12 +203,8 @@ class Configuration:
             webhooks.validating_webhooks,
         )
 
-    def expect_change(self) -> None:
-        """A policy or webhook is being written on this server."""
-        self._looks = EXPECTED_CHANGES
-        self.activity.is_idle = False
-
     def _look_again(self) -> None:
+        """A cache has changed. It has what was written before the write is answered."""
         self._is_stale = True
         self.activity.is_idle = False
 
@@ -227,7 +219,7 @@ class Configuration:
             self._read()
             self._has_news = False
         self._is_stale = False
-        self.activity.is_idle = self._all is NO_CANDIDATES and not self._looks
+        self.activity.is_idle = self._all is NO_CANDIDATES
 
     def _read(self) -> None:
         kinds = {plural: kept.read() for plural, kept in self._kinds.items()}
@@ -242,21 +234,6 @@ class Configuration:
         if found != self._all:  # not if only a status has changed
             self._candidates.clear()
             self._all = found if any(found) else NO_CANDIDATES
-
-
-class ConfigurationWrites:
-    """Tells the configuration of its own changes, so that a request after the answer sees them."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
-
-    def handles(self, operation: str, resource: Resource) -> bool:
-        return resource.group == GROUP
-
-    async def validate(self, attributes: AdmissionAttributes) -> Admitted:
-        if not attributes.info.dry_run:
-            self._configuration.expect_change()
-        return ADMITTED
 
 
 def _may_match(registered: BoundPolicy | Webhook, writes: Writes) -> bool:

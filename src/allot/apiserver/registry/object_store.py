@@ -279,7 +279,7 @@ class ObjectStore:
         try:
             for _ in range(MAX_TRIES):
                 cache = self._caches.of(resource)  # custom resources get another when they change
-                if not cache.refresh_at_once():
+                if not cache.is_current:
                     await cache.refresh()
                 stored = cache.get(store_key)
                 if stored is None:

@@ -1,7 +1,8 @@
 """What the store holds of one resource, in memory and up to date, and its recent changes.
 
-A `ResourceCache` follows one watch of the store. Gets and lists are answered from it; watchers are cursors
-into its window of recent changes, so that a thousand of them cost no more memory than one.
+A `ResourceCache` follows one watch of the store, which gives it every change before a write or a read shows it.
+Gets and lists are answered from it; watchers are cursors into its window of recent changes, so that a thousand of them
+cost no more memory than one.
 """
 
 from __future__ import annotations
@@ -50,11 +51,14 @@ class ResourceCache:
     ) -> None:
         self.prefix = prefix
         self.codec = codec
-        self.revision = 0
+        self.is_current = False
+        """Whether it has everything that was written. If not, `refresh` may have to wait for it."""
+        self._revision = 0  # that it had when it was last asked, at least
         self.last_change = 0
         """The revision since which nothing under the prefix has changed."""
         self._store = store
         self._window_size = window
+        self._max_changes = window + window // SHRINK_BY
         self._budget = budget or WindowBudget(window_bytes)
         self._budget.add(self)
         self._index = index
@@ -91,21 +95,24 @@ class ResourceCache:
         self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
-        watch.listener = self.catch_up
+        watch.listener = self._hear
         objects: dict[str, StoredObject] = {}
         by_index: dict[Hashable, dict[str, StoredObject]] = {}
         async for entry in Pacer().each(page.entries):
             stored = objects[entry.key] = StoredObject(entry, self.codec)
             if self._index:
                 by_index.setdefault(self._index(entry.value), {})[stored.key] = stored
-        self._watch = watch
+        if self._watch is not None:
+            self._watch.close()
+        self._watch, self.is_current = watch, False
         self._objects, self._by_index = objects, by_index
         self.get = objects.get
         self._keys = None
         self._changes.clear()
         self.window_bytes = 0
-        self.revision = self.last_change = self._window_start = page.revision
+        self._revision = self.last_change = self._window_start = page.revision
         self.epoch += 1
+        self.catch_up()
         self._wake()
 
     async def _follow(self) -> None:
@@ -114,9 +121,7 @@ class ResourceCache:
             assert watch is not None
             try:
                 async for changes in watch:
-                    self._apply(changes)
-                    self._apply_pending()
-                    self._wake()
+                    self._apply([changes, *watch.pending()])
                 return  # the store was closed
             except (CompactedError, SlowWatcherError):
                 log.warning("%s: fell behind the store, loading it again", self.prefix)
@@ -142,26 +147,18 @@ class ResourceCache:
         return self._withdrawals != self._store.withdrawals
 
     @property
+    def revision(self) -> int:
+        """The revision that it shows."""
+        return (
+            max(self._revision, self._store.known_revision) if self.is_current else self._revision
+        )
+
+    @property
     def shown_revision(self) -> int:
         """The revision that readers are told: it and its objects become durable together."""
         return max(self.last_change, min(self.revision, self._store.durable))
 
     # --- following ---
-
-    def refresh_at_once(self) -> bool:
-        """Take in everything that was written before this call, if that takes no waiting; False if it is left to `refresh`."""
-        watch, revision = self._watch, self._store.known_revision
-        if watch is None or revision < 0:
-            return False
-        try:
-            pending = watch.pending()
-        except (CompactedError, SlowWatcherError):
-            return False
-        if pending:
-            self._apply_all(pending)
-        if self.revision < revision:
-            self.revision = revision
-        return True
 
     async def refresh(self) -> int:
         """Take in everything that was written before this call; the revision it then shows."""
@@ -169,75 +166,74 @@ class ResourceCache:
             await self.start()
         while True:
             revision = await self._store.revision()
-            assert self._watch is not None
-            try:
-                pending = self._watch.pending()
-            except (CompactedError, SlowWatcherError):
-                await asyncio.sleep(0.01)  # it is being loaded again
+            if not (self.is_current or self.catch_up()):
+                await asyncio.sleep(0.01)
                 continue
-            if pending:
-                self._apply_all(pending)
-            if self.revision < revision:
-                self.revision = revision
+            if self._revision < revision:
+                self._revision = revision
             return self.revision
 
-    def catch_up(self) -> None:
-        """Take in what has arrived, without waiting. Nothing happens before it is loaded, or while it is loaded again."""
-        if self._watch is not None:
-            try:
-                pending = self._watch.pending()
-            except (CompactedError, SlowWatcherError):
-                return  # it is being loaded again
-            if pending:
-                self._apply_all(pending)
-
-    def _apply_pending(self) -> None:
-        assert self._watch is not None
-        pending = self._watch.pending()
+    def catch_up(self) -> bool:
+        """Take in what has arrived, without waiting; False before it is loaded, or while it is loaded again."""
+        watch = self._watch
+        if watch is None:
+            return False
+        try:
+            pending = watch.pending()
+        except (CompactedError, SlowWatcherError):
+            self.is_current = False
+            return False
         if pending:
-            self._apply_all(pending)
+            self._apply(pending)
+        self.is_current = watch.is_listening and self._store.known_revision >= 0
+        return True
 
-    def _apply_all(self, pending: Sequence[Sequence[Change]]) -> None:
-        for changes in pending:
+    def _hear(self, changes: Sequence[Sequence[Change]] | None) -> None:
+        """Takes changes as they are published; None when the watch is cut off."""
+        if changes is None:
+            self.is_current = False
+        else:
             self._apply(changes)
+
+    def _apply(self, pending: Sequence[Sequence[Change]]) -> None:
+        """The changes of some revisions."""
+        for changes in pending:
+            size = 0
+            for change in changes:
+                applied = self._apply_one(change)
+                self._changes.append(applied)
+                size += applied.size
+            self.window_bytes += size
+            # A little at a time: to free ten thousand objects takes a tenth of a second.
+            if len(self._changes) > self._max_changes:
+                self.shrink_window(self.window_bytes, self._window_size)
+            self._budget.grow(size, len(changes))
+        self.last_change = last = pending[-1][0].revision
+        if last > self._revision:
+            self._revision = last
         self._wake()
 
-    def _apply(self, changes: Sequence[Change]) -> None:
-        size = 0
-        for change in changes:
-            applied = self._apply_one(change)
-            self._changes.append(applied)
-            self.window_bytes += applied.size
-            size += applied.size
-            self.last_change = change.revision
-        if self.last_change > self.revision:
-            self.revision = self.last_change
-        # A little at a time: to free ten thousand objects takes a tenth of a second.
-        if len(self._changes) > self._window_size + self._window_size // SHRINK_BY:
-            self.shrink_window(self.window_bytes, self._window_size)
-        self._budget.grow(size, len(changes))
-
     def _apply_one(self, change: Change) -> ObjectChange:
-        old = self._objects.get(change.key)
-        if old is None and change.previous is not None:
-            old = StoredObject(change.previous, self.codec)
-        if change.entry is None:
-            if self._objects.pop(change.key, None) is not None and self._keys is not None:
-                del self._keys[bisect_left(self._keys, change.key)]
-            new = None
+        key, entry, previous = change.key, change.entry, change.previous
+        old = self._objects.get(key)
+        if self._keys is not None and (old is None) != (entry is None):
+            if entry is None:
+                del self._keys[bisect_left(self._keys, key)]
+            else:
+                insort(self._keys, key)
+        if old is None and previous is not None:
+            old = StoredObject(previous, self.codec)
+        new, size = None, 0
+        if entry is None:
+            self._objects.pop(key, None)
         else:
-            new = StoredObject(change.entry, self.codec)
-            if change.key not in self._objects and self._keys is not None:
-                insort(self._keys, change.key)
-            self._objects[change.key] = new
+            self._objects[key] = new = StoredObject(entry, self.codec)
+            size = len(entry.value)
+        if old is not None and old.revision <= self._window_start:
+            size += len(old.entry.value)
         if self._index:
             self._reindex(old, new)
-        applied = ObjectChange(change.revision, old, new)
-        if new is not None:
-            applied.size = len(new.entry.value)
-        if old is not None and old.revision <= self._window_start:
-            applied.size += len(old.entry.value)
-        return applied
+        return ObjectChange(change.revision, old, new, size)
 
     def _reindex(self, old: StoredObject | None, new: StoredObject | None) -> None:
         assert self._index

@@ -103,7 +103,7 @@ class Caches:
     async def get(self, resource: Resource, key: str) -> StoredObject | None:
         """The object as of now."""
         cache = self.of(resource)
-        if not cache.refresh_at_once():
+        if not cache.is_current:
             await cache.refresh()
         return cache.get(key)
 
@@ -113,7 +113,6 @@ class Caches:
         It is not decoded again: `obj` is what was encoded.
         """
         cache = self.of(resource)
-        cache.catch_up()
         stored, codec = cache.get(entry.key), cache.codec
         if stored is None or stored.revision != entry.revision:
             return StoredObject(entry, codec, obj if codec.keeps_written else None)
@@ -123,7 +122,7 @@ class Caches:
 
     async def namespace(self, name: str) -> StoredObject | None:
         cache = self.of(self.namespaces)
-        if not cache.refresh_at_once():
+        if not cache.is_current:
             await cache.refresh()
         return cache.get(cache.prefix + name)
 

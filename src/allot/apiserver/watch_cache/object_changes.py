@@ -23,18 +23,17 @@ class ObjectChange:
     A line that copies what is stored is kept when a second watch asks for it: mostly there is only one.
     """
 
-    __slots__ = ("_copied", "_lines", "key", "new", "old", "revision", "size", "type")
+    __slots__ = ("_copied", "_lines", "new", "old", "revision", "size", "type")
 
-    def __init__(self, revision: int, old: StoredObject | None, new: StoredObject | None) -> None:
+    def __init__(
+        self, revision: int, old: StoredObject | None, new: StoredObject | None, size: int = 0
+    ) -> None:
         self.revision = revision
         self.old = old
         self.new = new
-        shown = new or old
-        assert shown is not None
-        self.key = shown.key
         self.type = "ADDED" if old is None else "DELETED" if new is None else "MODIFIED"
         """What watchers without a selector see."""
-        self.size = 0
+        self.size = size
         """The bytes of the objects that nothing else in the window has."""
         self._lines: dict[Hashable, bytes] | None = None
         self._copied: Hashable = None
@@ -53,10 +52,9 @@ class ObjectChange:
         line = lines.get(key) if lines is not None else None
         if line is None:
             shown = self.shown(type_)
-            revision = self.revision if type_ == "DELETED" else shown.revision
             is_copy = codec is shown.codec and version == codec.storage_version
             body = shown.entry.value if is_copy else shown.without_revision(codec, version)
-            line = with_revision(body, revision, _HEADS[type_] + head, b"}\n")
+            line = with_revision(body, self.revision, _HEADS[type_] + head, b"}\n")
             if is_copy and key != self._copied:
                 self._copied = key
             else:
@@ -84,6 +82,12 @@ class ObjectChange:
             self._lines = {}
         self._lines[form] = line
         REPRESENTATIONS.keep(self, form, len(line))
+
+    @property
+    def key(self) -> str:
+        shown = self.new or self.old
+        assert shown is not None
+        return shown.key
 
     @property
     def codec(self) -> Codec:

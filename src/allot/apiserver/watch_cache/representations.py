@@ -41,13 +41,17 @@ class RepresentationBudget:
         """Count a representation that its owner keeps; evicts the oldest ones above the budget."""
         cost = size + OVERHEAD
         with self._lock:
-            kept = self._kept
-            kept += (owner, form, cost)
+            self._kept += (owner, form, cost)
             self.bytes += cost
-            while self.bytes > self.max_bytes:
-                oldest, dropped, freed = kept.popleft(), kept.popleft(), kept.popleft()
-                oldest.forget(dropped)
-                self.bytes -= freed
+            if self.bytes > self.max_bytes:
+                self._evict()
+
+    def _evict(self) -> None:
+        take = self._kept.popleft
+        while self.bytes > self.max_bytes:
+            oldest, form, freed = take(), take(), take()
+            oldest.forget(form)
+            self.bytes -= freed
 
     def discard(self, is_unwanted: Callable[[Owner], bool]) -> None:
         """Forget the representations of some owners, and the owners with them."""

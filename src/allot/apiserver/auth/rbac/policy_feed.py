@@ -11,7 +11,7 @@ from allot.api.identities import ObjectKey
 from allot.apiserver.auth.cache_follower import CacheFollower
 from allot.apiserver.auth.rbac.bootstrap import GROUP, component_roles
 from allot.apiserver.auth.rbac.policy_index import PolicyIndex
-from allot.apiserver.watch_cache.caches import Caches, key_prefix, resource_named
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.apiserver.watch_cache.object_changes import ObjectChange
 from allot.apiserver.watch_cache.stored_objects import StoredObject
 
@@ -24,30 +24,26 @@ class PolicyFeed:
 
     def __init__(self, caches: Caches) -> None:
         self.index = _component_policies()
-        self._store = caches.store
         self._version = 0
-        self._caught_up_with = -1
-        resources = {plural: resource_named(GROUP, plural) for plural in (*ROLES, *BINDINGS)}
-        self._prefixes = tuple(map(key_prefix, resources.values()))
+        self._has_news = True
+        """Whether a cache has changed. The caches have all that was written, and say so at once."""
         self._followers = tuple(
-            (plural in ROLES, CacheFollower(caches.of(resource)))
-            for plural, resource in resources.items()
+            (plural in ROLES, CacheFollower(caches.of(resource_named(GROUP, plural))))
+            for plural in (*ROLES, *BINDINGS)
         )
 
     async def start(self) -> None:
         for _, follower in self._followers:
             await follower.start()
             follower.listen(self._look_again)
+        self._look_again()
         self.catch_up()
 
     def catch_up(self) -> int:
         """Applies everything written before this call; the generation differs after every change."""
-        announced, before = self._store.announced, self._caught_up_with
-        if announced == before and announced >= 0:
+        if not self._has_news:
             return self._version
-        self._caught_up_with = announced
-        if before >= 0 and not self._store.has_changed(self._prefixes, before):
-            return self._version
+        self._has_news = False
         for is_role, follower in self._followers:
             changes = follower.news()
             if changes is None:
@@ -60,7 +56,7 @@ class PolicyFeed:
         return self._version
 
     def _look_again(self) -> None:
-        self._caught_up_with = -1
+        self._has_news = True
 
     def _read_all(self) -> None:
         self._version += 1

@@ -226,7 +226,7 @@ class Pod(RawObject):
             return _NO_STATUSES
         return {entry.get("name") or "": entry.get("resourceClaimName") for entry in entries}
 
-    @property
+    @lazy
     def extended_claim(self) -> str:
         """The claim for the pod's extended resources; empty if it has none."""
         status = (self.rest.get("status") or {}).get("extendedResourceClaimStatus")

@@ -134,7 +134,7 @@ class LinkedStream(LinkedExchange):
         await super().answer(response)
         answer = self.answered
         assert answer is not None
-        self._send(HeadFrame(answer.id, answer.code, answer.headers))
+        self._send(HeadFrame(answer.id, answer.code, [*answer.headers]))
         if answer.body:
             self._send(ChunkFrame(answer.id, answer.body))
 

@@ -378,7 +378,8 @@ class Subresources:
             return refused or Accepted(finalize(new, old), [])
 
         update = tracked(Update(lambda _old, _write: sent, complete), request, target)
-        return await self._writes.run(update, target, info)
+        key = ObjectKey(target.namespace, target.name)
+        return await self._objects.update(target.resource, key, (update, info))
 
     async def _admitted(
         self, request: ApiRequest, target: Target, options: WriteOptions

@@ -97,7 +97,7 @@ def from_value(_: type, value: Any) -> Quantity:
 
 
 def to_builtin(value: Any) -> str:
-    """Encoding hook of msgspec for our own types, which are quantities only: nothing else has a text."""
+    """Encoding hook of msgspec for our own types, which are quantities only: nothing else has `text`."""
     return value.text or str(value)
 
 

@@ -49,7 +49,7 @@ class _Names(msgspec.Struct, frozen=True):
     parts: tuple[tuple[str, ValueType, bool], ...]
     """Those whose value has to be looked at: their types, and whether they have one owner."""
     only_spec: bool
-    """Whether there is none of those but the spec, and the names are short."""
+    """Whether the spec is the only one of those, and the names are short."""
 
 
 class NewObjects:

@@ -58,14 +58,15 @@ class _PendingChange(msgspec.Struct, eq=False):
     outcome: ResourceClaim | Exception | None = None
 
 
-class _QueueOfClaim(msgspec.Struct, eq=False):
+class _QueueOfClaim:
     """The changes of one claim."""
 
-    waiting: list[_PendingChange] = []
-    slot: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
-    users: int = 0
-    latest: ResourceClaim | None = None
-    """The answer to the last write."""
+    def __init__(self) -> None:
+        self.waiting: list[_PendingChange] = []
+        self.slot = asyncio.Lock()
+        self.users = 0
+        self.latest: ResourceClaim | None = None
+        """The answer to the last write."""
 
 
 class ClaimWriteQueue:

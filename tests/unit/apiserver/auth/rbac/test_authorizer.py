@@ -101,7 +101,7 @@ def test_what_is_known_to_be_granted() -> None:
     policies.bind("here", "read", a_user("alice"), namespace="a")
     authorizer = RbacAuthorizer(policies)
     pods, secrets = ("get", "", "pods"), ("get", "", "secrets")
-    assert not authorizer.is_granted(ALICE, pods, "a"), "nobody has asked"
+    assert not authorizer.is_granted(ALICE, pods, "a"), "not asked before"
 
     for resource in ("pods", "secrets"):
         for namespace in ("a", "b"):

@@ -269,13 +269,13 @@ _TEMPLATES: Final = (ResourceClaimTemplate, v1beta1.ResourceClaimTemplate)
 
 
 def _has_null_lists(versioned: Any) -> bool:
-    kind = versioned.__class__
-    if kind in _CLAIMS:
+    cls = versioned.__class__
+    if cls in _CLAIMS:
         reported = versioned.status.devices
         return not versioned.spec.devices.requests or (
             bool(reported) and not all(device.conditions for device in reported)
         )
-    return kind in _TEMPLATES and not versioned.spec.spec.devices.requests
+    return cls in _TEMPLATES and not versioned.spec.spec.devices.requests
 
 
 def _with_null_lists(versioned: Any) -> Any:

@@ -40,7 +40,8 @@ SLOW: Final = 16
 """A byte of YAML, or of an object with expressions, counts as so many."""
 VALUE: Final = 16
 """A value counts as so many bytes at least: thousands of empty ones fit into a short document."""
-FEW_BYTES: Final = LARGE // VALUE
+FEW_BYTES: Final = LARGE // max(VALUE, SLOW)
+"""So many are not much work, whatever they are."""
 LARGE_THREADS: Final = 1
 HUGE_THREADS: Final = 1
 RELEASE_SECONDS: Final = 0.002

@@ -18,6 +18,8 @@ USER: Final = "allot.user"
 
 Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
+SharedHeaders = tuple[tuple[bytes, bytes], ...]
+"""Those of many requests, which nothing may change."""
 Application = Callable[
     [
         MutableMapping[str, Any],
@@ -55,24 +57,24 @@ def http_scope(
 
 
 def headers_with(
-    given: tuple[tuple[bytes, bytes], ...],
+    given: SharedHeaders,
     body: bytes | None,
     content_type: str = JSON,
     headers: Mapping[str, str] | None = None,
-) -> Headers:
-    """The headers of a request: those `given`, the type of its body, if it has one, and `headers`. They are shared."""
+) -> SharedHeaders:
+    """The headers of a request: those `given`, the type of its body, if it has one, and `headers`."""
     more = tuple(headers.items()) if headers else ()
     return _joined(given, content_type if body is not None else "", more)
 
 
 @lru_cache(HEADERS_KEPT)
 def _joined(
-    given: tuple[tuple[bytes, bytes], ...], content_type: str, more: tuple[tuple[str, str], ...]
-) -> Headers:
+    given: SharedHeaders, content_type: str, more: tuple[tuple[str, str], ...]
+) -> SharedHeaders:
     """Clients repeat the few that they have."""
     if content_type:
         more = (("content-type", content_type), *more)
-    return [*given, *((name.lower().encode(), value.encode()) for name, value in more)]
+    return (*given, *((name.lower().encode(), value.encode()) for name, value in more))
 
 
 class CollectedAnswer:

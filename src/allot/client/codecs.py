@@ -234,7 +234,7 @@ def event_without_managed_fields(event: WatchEvent[T]) -> WatchEvent[T]:
 
 
 _MANAGED_FIELDS: Final = b',"managedFields":['
-_SIZE: Final = len(_MANAGED_FIELDS)
+_MANAGED_FIELDS_SIZE: Final = len(_MANAGED_FIELDS)
 
 
 def line_without_managed_fields(line: bytes) -> bytes:
@@ -250,7 +250,7 @@ def line_without_managed_fields(line: bytes) -> bytes:
     if (
         start < 0
         or not line.startswith(b']},"spec":', end)
-        or find(b"[", start + _SIZE, end) >= 0
+        or find(b"[", start + _MANAGED_FIELDS_SIZE, end) >= 0
         or find(b'"spec":', 0, start) >= 0
         or find(b'"status":', 0, start) >= 0
     ):

@@ -16,6 +16,7 @@ from allot.client.asgi import (
     Application,
     CollectedAnswer,
     Message,
+    SharedHeaders,
     headers_with,
     http_scope,
 )
@@ -31,7 +32,7 @@ class InProcessTransport(ClusterTransport):
         self, app: Application, user: str | ComponentUser, user_agent: str = "allot"
     ) -> None:
         self._app = app
-        self._headers: tuple[tuple[bytes, bytes], ...] = ((b"user-agent", user_agent.encode()),)
+        self._headers: SharedHeaders = ((b"user-agent", user_agent.encode()),)
         self._user = user if isinstance(user, ComponentUser) else None
         if isinstance(user, str):
             self._headers += ((b"authorization", f"Bearer {user}".encode()),)
@@ -46,7 +47,9 @@ class InProcessTransport(ClusterTransport):
         content_type: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        given = headers_with(self._headers, body, content_type, headers)
+        given = [
+            *headers_with(self._headers, body, content_type, headers)
+        ]  # applications may change it
         body = body or b""
         answer = CollectedAnswer(body)
         scope = http_scope(method, path, encoded_query(query).encode(), given, body, self._user)
@@ -67,7 +70,7 @@ class InProcessTransport(ClusterTransport):
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         handover = _Handover()
-        given = headers_with(self._headers, None, headers=headers)
+        given = [*headers_with(self._headers, None, headers=headers)]
         asked = encoded_query(query).encode()
         handover.run(self._app, http_scope("GET", path, asked, given, user=self._user))
         self._streams.add(handover)

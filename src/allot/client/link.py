@@ -23,7 +23,7 @@ from typing import Final, cast
 
 import msgspec
 
-from allot.client.asgi import Headers, headers_with
+from allot.client.asgi import Headers, SharedHeaders, headers_with
 from allot.client.component_users import ComponentUser
 from allot.client.errors import TransportError
 from allot.client.transport import (
@@ -52,7 +52,7 @@ class RequestFrame(LinkFrame, tag=0, frozen=True):
     method: str
     path: str
     query: str
-    headers: Headers
+    headers: SharedHeaders
     body: bytes
     is_stream: bool
     user: str = ""
@@ -256,7 +256,7 @@ class Link:
         answer = self._answers[number] = self._loop.create_future()
         return number, answer
 
-    def open(self, path: str, query: str, headers: Headers, user: str = "") -> _Incoming:
+    def open(self, path: str, query: str, headers: SharedHeaders, user: str = "") -> _Incoming:
         if self.is_lost.is_set():
             raise TransportError(LOST, was_sent=False)
         number = self._last_id = self._last_id + 1
@@ -365,12 +365,14 @@ class LinkTransport(ClusterTransport):
 
     def __init__(self, link: Link, user: ComponentUser, user_agent: str = "allot") -> None:
         self._link = link
+        self._component = user
         self._user = user.name
+        self._agent = user_agent
         self._headers = ((b"user-agent", user_agent.encode()),)
         self._streams: set[_Incoming] = set()
 
     def in_order(self, count: int) -> LinkTransport:
-        return _Sequence(self, count)
+        return _Sequence(self._link, self._component, self._agent, count)
 
     def request(
         self,
@@ -419,8 +421,8 @@ class LinkTransport(ClusterTransport):
 class _Sequence(LinkTransport):
     """Collects requests, and sends them together when the last one is there."""
 
-    def __init__(self, transport: LinkTransport, count: int) -> None:
-        self.__dict__.update(transport.__dict__)  # it differs in what it does with requests only
+    def __init__(self, link: Link, user: ComponentUser, user_agent: str, count: int) -> None:
+        super().__init__(link, user, user_agent)
         self._count = count
         self._requests: list[RequestFrame] = []
 

@@ -7,17 +7,12 @@ from typing import Any
 
 from allot.client.client import Client
 from allot.client.rest_client import status_error
-from allot.client.transport import JSON, ClusterTransport, Query, Response, Transport
+from allot.client.retries import NEVER
+from allot.client.transport import JSON, ClusterTransport, Query, Response
 
 
 class OrderedClient(Client):
     """A client for requests that are sent together. Each is added when its method is called, and is never retried."""
-
-    def __init__(self, client: Client, transport: Transport) -> None:
-        """It differs from `client` in how requests are sent."""
-        self.__dict__.update(client.__dict__)
-        self.transport = transport
-        self._prefers_protobuf = False
 
     def request(  # type: ignore[override]
         self,
@@ -59,4 +54,4 @@ def in_order(client: Client, count: int) -> OrderedClient | None:
     if client.is_limited or not isinstance(transport, ClusterTransport):
         return None
     ordered = transport.in_order(count)
-    return None if ordered is None else OrderedClient(client, ordered)
+    return None if ordered is None else OrderedClient(ordered, retry=NEVER, clock=client.clock)

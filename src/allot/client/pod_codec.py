@@ -94,7 +94,9 @@ class PodCodec(RawCodec[Pod]):
         pod.claim_entries = similar.claim_entries
         pod.volumes = similar.volumes
         pod.node_name = node or similar.node_name
-        pod.phase = phase = status.get("phase") or ""
+        phase = status.get("phase") or ""
+        if phase.__class__ is str:
+            pod.phase = phase
         pod.is_finished = phase in FINISHED
         if "extendedResourceClaimStatus" not in status:
             pod.extended_claim = ""

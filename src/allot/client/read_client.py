@@ -164,7 +164,8 @@ class ReadClient(RestClient):
             query["resourceVersion"] = resource_version
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        await self._wait_for_rate_limit()
+        if self.is_limited:
+            await self._wait_for_rate_limit()
         path = resource.collection_path(scope.namespace)
         # The server ends a watch after the timeout; otherwise the connection is dead.
         idle_seconds = timeout_seconds + 30.0

@@ -53,8 +53,8 @@ class RestClient:
         while True:
             attempt += 1
             error: ClientError
-            if self.is_limited and (wait := self._limit.reserve(self.clock.now())) > 0:
-                await self.clock.sleep(wait)
+            if self.is_limited:
+                await self._wait_for_rate_limit()
             try:
                 response = await self.transport.request(
                     method, path, query, body, content_type, headers
@@ -72,7 +72,8 @@ class RestClient:
             await self.clock.sleep(pause)
 
     async def _wait_for_rate_limit(self) -> None:
-        if self.is_limited and (wait := self._limit.reserve(self.clock.now())) > 0:
+        wait = self._limit.reserve(self.clock.now())
+        if wait > 0:
             await self.clock.sleep(wait)
 
 

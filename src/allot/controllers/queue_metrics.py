@@ -41,6 +41,9 @@ class QueueMetrics(Collector):
             found = self._queues[name] = _OneQueue()
         return found
 
+    def describe(self) -> Iterator[Metric]:
+        return self.collect()
+
     def collect(self) -> Iterator[Metric]:
         queues = tuple(self._queues.items())
         depth = GaugeMetricFamily("workqueue_depth", "Items that wait.", labels=_LABEL)

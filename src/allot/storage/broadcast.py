@@ -89,16 +89,16 @@ class Topic:
         self.batches += batches
         if self.waiting:
             _resolve(self.waiting)
-        self._tell(batches)
+        self._notify(batches)
 
     def cut_off(self, error: StorageError) -> None:
         """There are no more changes for the watchers."""
         self.error = error
         self.wake_all()
-        self._tell(None)
+        self._notify(None)
 
-    def _tell(self, batches: list[Batch] | None) -> None:
-        """A listener that fails does not concern who writes, or others."""
+    def _notify(self, batches: list[Batch] | None) -> None:
+        """Errors of a listener are logged: the writer and other listeners go on."""
         for listener in tuple(self.listeners):
             try:
                 listener(batches)

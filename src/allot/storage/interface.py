@@ -133,10 +133,10 @@ class Watch(ABC):
     """Changes under a prefix, in order. Each item has all changes of one write under the prefix."""
 
     listener: Callable[[Sequence[Sequence[Change]] | None], None] | None = None
-    """Given changes, a sequence per revision, before the store shows them otherwise; None when it is cut off.
+    """Given changes, a sequence per revision, before the write that makes them returns; None when it is cut off.
 
     That begins when everything before was delivered. The iteration then has only errors and the end. To be set before
-    the first read.
+    the first read. A listener reads nothing else of the store: other listeners may not have the changes yet.
     """
     is_listening = False
     """Whether the listener is given every change from now on."""

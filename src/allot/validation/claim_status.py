@@ -132,12 +132,13 @@ def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bo
         return False
     if allocation.devices.config or len(results) > MAX_RESULTS:
         return False
-    requests = {request.name for request in claim.requests}
+    requests = RequestNames.of(claim).names
     for result in results:
         names = (result.driver, result.pool)
         request = result.request
         if (
-            not ((request in requests and is_label(request)) or _is_alternative(request, claim))
+            request not in requests
+            or not all(map(is_label, request.split("/")))
             or not is_label(result.device)
             or not (names in PLAIN_NAMES or PLAIN_NAMES.accepts(*names))
             or not (result.share_id is None or is_share_id(result.share_id))
@@ -148,14 +149,6 @@ def _is_plain_allocation(allocation: AllocationResult, claim: DeviceClaim) -> bo
         ):
             return False
     return True
-
-
-def _is_alternative(name: str, claim: DeviceClaim) -> bool:
-    """Whether it names a subrequest of the claim, without errors."""
-    request, _, alternative = name.partition("/")
-    if not (is_label(request) and is_label(alternative)):
-        return False
-    return name in RequestNames.of(claim).names
 
 
 def _validate_allocation(

@@ -40,7 +40,7 @@ def test_headers(
     headers: dict[str, str] | None,
     added: list[tuple[bytes, bytes]],
 ) -> None:
-    assert headers_with(GIVEN, body, content_type, headers) == [*GIVEN, *added]
+    assert headers_with(GIVEN, body, content_type, headers) == (*GIVEN, *added)
 
 
 def test_an_answer_is_collected_from_its_pieces() -> None:

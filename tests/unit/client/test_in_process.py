@@ -151,3 +151,20 @@ def test_requests_let_others_have_their_turn() -> None:
         assert len(turns) >= 9
 
     play(app, scenario)
+
+
+def test_what_an_application_does_to_headers_concerns_one_request() -> None:
+    counts: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        counts.append(len(scope["headers"]))
+        scope["headers"].append((b"x-request-id", b"1"))
+        await send(START)
+        await send(piece(b"", more=False))
+
+    async def scenario(transport: InProcessTransport) -> None:
+        for body in (b"{}", b"{}", None, None):
+            await transport.request("POST", "/a", body=body)
+
+    play(app, scenario)
+    assert counts == [3, 3, 2, 2]

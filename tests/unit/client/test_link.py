@@ -203,7 +203,7 @@ def test_a_stream_is_idle_when_one_wait_takes_too_long() -> None:
 
     async def run() -> None:
         link = Link()
-        stream = link.open("/watch", "", [])
+        stream = link.open("/watch", "", ())
         stream.started_with(HeadFrame(1, 200, []))
         chunks = stream.chunks(10.0)
         loop = asyncio.get_running_loop()

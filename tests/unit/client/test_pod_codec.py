@@ -15,7 +15,7 @@ from allot.client.errors import ApiStatusError, UnreadableAnswerError
 from allot.client.pod_codec import MAX_BYTES, MAX_SPECS, PodCodec
 from allot.client.resources import PODS
 
-VIEWS = ("key", "claim_entries", "volumes", "node_name", "is_finished", "used_claims")
+VIEWS = ("key", "claim_entries", "volumes", "node_name", "phase", "is_finished", "used_claims")
 METADATA = {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "5"}
 CLAIMS = {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}
 

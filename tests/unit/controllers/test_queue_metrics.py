@@ -50,3 +50,11 @@ def test_they_show_the_same_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert generate_latest(ours) == generate_latest(theirs)
     assert open_metrics(ours) == open_metrics(theirs)  # type: ignore[no-untyped-call]
+
+
+def test_one_registry_has_them_once() -> None:
+    registry = CollectorRegistry()
+    QueueMetrics(registry)
+
+    with pytest.raises(ValueError, match="Duplicated timeseries"):
+        QueueMetrics(registry)

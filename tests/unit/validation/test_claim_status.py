@@ -19,6 +19,7 @@ from allot.api.claims import (
 from allot.features import DEFAULTS
 from allot.validation import claim_status
 from allot.validation.resource_claim import RequestNames
+from tests.step_counts import steps
 
 CLAIM = DeviceClaim(
     requests=(
@@ -52,6 +53,23 @@ def allocated(**result: Any) -> AllocationResult:
 )
 def test_a_plain_allocation(result: dict[str, Any], is_plain: bool) -> None:
     assert claim_status._is_plain_allocation(allocated(**result), CLAIM) is is_plain
+
+
+def test_the_work_grows_with_the_results() -> None:
+    """Not with the results times the alternatives of the claim."""
+
+    def work(count: int) -> int:
+        alternatives = tuple(DeviceSubRequest(name=f"a{number}") for number in range(8))
+        names = [f"r{number}" for number in range(count)]
+        claim = DeviceClaim(
+            requests=tuple(DeviceRequest(name=name, first_available=alternatives) for name in names)
+        )
+        results = tuple(allocated(request=f"{name}/a7").devices.results[0] for name in names)
+        allocation = AllocationResult(devices=DeviceAllocationResult(results=results))
+        assert claim_status._is_plain_allocation(allocation, claim)
+        return steps(lambda: claim_status._is_plain_allocation(allocation, claim))
+
+    assert work(32) < 5 * work(8)
 
 
 def test_a_plain_allocation_has_no_errors() -> None:

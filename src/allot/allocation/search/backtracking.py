@@ -169,7 +169,9 @@ class BacktrackingSearch:
         refused_from, devices = attempt.rules.refused_from, attempt.devices
         start, end = frame.position, len(devices)
         while start < end:
-            if refused := refused_from(alternative, devices, start):
+            # Not again where a search goes on in the middle of a slice.
+            is_first_look = start != frame.position or devices[start].number == 0
+            if is_first_look and (refused := refused_from(alternative, devices, start)):
                 self._meter.spend(_SKIP_WORK)
                 start += refused
                 continue

@@ -22,8 +22,8 @@ class CacheFollower:
         await self._cache.start()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` when the cache changes or is reloaded."""
-        self._cache.listen(listener)
+        """Calls `listener` when the cache changes, before the write returns, or is reloaded."""
+        self._cache.listen_at_once(listener)
 
     def news(self) -> Sequence[ObjectChange] | None:
         """The changes since the last call; None if everything must be read again."""

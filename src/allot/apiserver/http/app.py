@@ -86,7 +86,7 @@ class App:
         self._endpoints = endpoints
         self._authentication = authentication
         self._authorizer = authorizer
-        # The audit log has reasons.
+        # The audit log records the reason of every decision, so each is made by the authorizer.
         self._is_granted = is_granted if auditor is None else nothing_is_granted
         self._count = metrics.requests.count
         self._flow = flow

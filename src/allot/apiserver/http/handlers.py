@@ -111,9 +111,12 @@ class Handlers:
 
     async def handle(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
         """The answer to anything but a watch and a log."""
+        answering: Awaitable[Response] = self._answer(request, target, operation)
         if operation.warning:
-            answering = self.handle(request, target, operation._replace(warning=""))
-            return await _with_warning(operation.warning, answering)
+            answering = _with_warning(operation.warning, answering)
+        return await answering
+
+    async def _answer(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
         verb, renderer, accepted = operation.verb, operation.renderer, PLAIN_JSON
         accept = request.headers.get("accept")
         if accept and accept != JSON:
@@ -151,10 +154,11 @@ class Handlers:
                 return await answer.written(200, await self._subresources.finalize(request, target))
             case "unstored":
                 return await self._unstored(request, target, verb, answer)
-            case _:
+            case "deletecollection":
                 selection = await read_selection(request, target, self._workers)
                 listing = await self._writes.delete_collection(request, target, selection)
                 return await answer.listed(listing.objects, listing.meta)
+        raise AssertionError(f"nothing answers {operation.form}")
 
     async def _part(
         self, request: ApiRequest, target: Target, verb: str, answer: _Responder

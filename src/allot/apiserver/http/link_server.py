@@ -83,7 +83,7 @@ class LinkServer:
         number = next(self._ids)
         answer: asyncio.Future[ResponseFrame] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
-        self._protocol.send(RequestFrame(number, "GET", path, "", headers, b"", False))
+        self._protocol.send(RequestFrame(number, "GET", path, "", tuple(headers), b"", False))
         try:
             return await answer
         finally:

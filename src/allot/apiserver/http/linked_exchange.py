@@ -37,7 +37,7 @@ class LinkedExchange:
         self.path = frame.path
         self.component = component
         self.sees_pending_writes = sees_pending_writes
-        headers = known_headers(tuple(frame.headers))
+        headers = known_headers(frame.headers)
         self.headers = headers.text
         self.impersonates = headers.impersonates
 
@@ -47,7 +47,7 @@ class LinkedExchange:
         frame = self._frame
         query = frame.query.encode()
         return http_scope(
-            frame.method, frame.path, query, frame.headers, frame.body, self.component
+            frame.method, frame.path, query, [*frame.headers], frame.body, self.component
         )
 
     @property

@@ -86,8 +86,11 @@ _decoder: Final = msgspec.json.Decoder(_Slice)
 
 
 def pool_of(body: bytes) -> Hashable:
-    """Driver and pool of a stored slice."""
-    spec = _decoder.decode(body).spec
+    """Driver and pool of a stored slice; None if it cannot be read, as another writer of the store may have left it."""
+    try:
+        spec = _decoder.decode(body).spec
+    except msgspec.DecodeError:
+        return None
     return (spec.driver, spec.pool.name)
 
 

@@ -124,9 +124,9 @@ def forget_resources() -> None:
 
 
 class ByResource(dict[Resource, T]):
-    """What is made once of each resource. That of a custom resource, which comes and goes, is kept with it.
+    """What is made once of each resource, by one owner, such as one of several servers, with which it ends.
 
-    Unlike what is `per_resource`, it ends with its owner, such as one of several servers.
+    What is made of a custom resource, which comes and goes, ends with that resource.
     """
 
     def __init__(self, make: Callable[[Resource], T]) -> None:

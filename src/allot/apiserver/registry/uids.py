@@ -18,7 +18,7 @@ _pool: Final[list[str]] = []
 
 
 def new_uid() -> str:
-    """A random UUID as a string. Made in stocks: every write needs two, and `uuid.UUID` is slower."""
+    """A random UUID as a string. Made in batches: every write needs two, and `uuid.UUID` is slower."""
     try:
         return _pool.pop()
     except IndexError:

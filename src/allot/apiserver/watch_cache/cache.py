@@ -1,6 +1,6 @@
 """What the store holds of one resource, in memory and up to date, and its recent changes.
 
-A `ResourceCache` follows one watch of the store, which gives it every change before a write or a read shows it.
+A `ResourceCache` follows one watch of the store, which gives it every change before the write that makes it returns.
 Gets and lists are answered from it; watchers are cursors into its window of recent changes, so that a thousand of them
 cost no more memory than one.
 """
@@ -53,7 +53,7 @@ class ResourceCache:
         self.codec = codec
         self.is_current = False
         """Whether it has everything that was written. If not, `refresh` may have to wait for it."""
-        self._revision = 0  # that it had when it was last asked, at least
+        self._revision = 0  # a lower bound: `revision` adds what the store has announced since
         self.last_change = 0
         """The revision since which nothing under the prefix has changed."""
         self._store = store
@@ -77,6 +77,7 @@ class ResourceCache:
         self._follower: asyncio.Task[None] | None = None
         self._loading: asyncio.Lock = asyncio.Lock()
         self._listeners: dict[Callable[[], None], None] = {}
+        self._listeners_at_once: list[Callable[[], None]] = []
         self.is_closed = False
         """Whether nothing comes any more: watchers end."""
         self.epoch = 0
@@ -95,7 +96,7 @@ class ResourceCache:
         self._withdrawals = self._store.withdrawals
         page = await self._store.list(self.prefix)
         watch = self._store.watch(self.prefix, after=page.revision)
-        watch.listener = self._hear
+        watch.listener = self._on_changes
         objects: dict[str, StoredObject] = {}
         by_index: dict[Hashable, dict[str, StoredObject]] = {}
         async for entry in Pacer().each(page.entries):
@@ -135,7 +136,7 @@ class ResourceCache:
                 await asyncio.sleep(1)
 
     async def close(self) -> None:
-        self.is_closed = True
+        self.is_closed, self.is_current = True, False
         self._wake()
         if self._watch is not None:
             self._watch.close()
@@ -188,7 +189,7 @@ class ResourceCache:
         self.is_current = watch.is_listening and self._store.known_revision >= 0
         return True
 
-    def _hear(self, changes: Sequence[Sequence[Change]] | None) -> None:
+    def _on_changes(self, changes: Sequence[Sequence[Change]] | None) -> None:
         """Takes changes as they are published; None when the watch is cut off."""
         if changes is None:
             self.is_current = False
@@ -204,13 +205,13 @@ class ResourceCache:
                 self._changes.append(applied)
                 size += applied.size
             self.window_bytes += size
+            self.last_change = changes[0].revision
             # A little at a time: to free ten thousand objects takes a tenth of a second.
             if len(self._changes) > self._max_changes:
                 self.shrink_window(self.window_bytes, self._window_size)
             self._budget.grow(size, len(changes))
-        self.last_change = last = pending[-1][0].revision
-        if last > self._revision:
-            self._revision = last
+        if self.last_change > self._revision:
+            self._revision = self.last_change
         self._wake()
 
     def _apply_one(self, change: Change) -> ObjectChange:
@@ -264,6 +265,8 @@ class ResourceCache:
             del changes[:cut]
 
     def _wake(self) -> None:
+        for listener in self._listeners_at_once:
+            listener()
         if len(self._listeners) <= WAKE_AT_ONCE:
             for listener in tuple(self._listeners):
                 listener()
@@ -339,6 +342,10 @@ class ResourceCache:
     def listen(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change and reload, until `unlisten`."""
         self._listeners[listener] = None
+
+    def listen_at_once(self, listener: Callable[[], None]) -> None:
+        """The same, before the write that makes the change returns, however many listen. It only notes that there is news."""
+        self._listeners_at_once.append(listener)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
         self._listeners.pop(listener, None)

@@ -144,8 +144,6 @@ KEPT_REASONS: Final = ("TerminationByKubelet",)
 
 def stale_at(pod: Pod) -> datetime | None:
     """When the condition DisruptionTarget of a pod that is not deleted becomes stale; None if it never does."""
-    if not (pod.rest.get("status") or {}).get("conditions"):
-        return None  # as for most changes of new pods
     condition = pod.condition(DISRUPTION_TARGET)
     if condition is None or condition.get("status") != "True" or is_deleting(pod):
         return None

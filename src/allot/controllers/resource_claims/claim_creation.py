@@ -99,12 +99,12 @@ class ClaimCreator:
     def has_created_all(self, pod: Pod) -> bool:
         """Whether the claims of all entries with a template are known, and the pod's status names them."""
         statuses, uid = pod.claim_statuses, uid_of(pod)
-        for entry, _, template in pod.claim_entries:
+        for entry_name, _, template in pod.claim_entries:
             if not template:
                 continue
-            if entry not in statuses:
+            if entry_name not in statuses:
                 return False
-            name = statuses[entry]
+            name = statuses[entry_name]
             if name is not None and not self._is_known(ObjectKey(pod.key.namespace, name), uid):
                 return False
         return True

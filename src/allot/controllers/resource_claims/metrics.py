@@ -120,6 +120,9 @@ class _Attempts(Collector):
             tries = self._tries[uses, worked] = _Tries(time.time())
         tries.number += 1
 
+    def describe(self) -> Iterator[Metric]:
+        return self.collect()
+
     def collect(self) -> Iterator[Metric]:
         creates: Series = {}
         created: Series = {("false", "false"): _Tries(self._since)}

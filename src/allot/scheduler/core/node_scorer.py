@@ -1,8 +1,9 @@
 """Scoring: the feasible node with the highest sum of weighted scores.
 
-Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results, unless no pod
-of the class has needed them. Plugins that do not normalize contribute to one cached sum per node. Where all nodes with scores are ranked by cached scores alone,
-nodes with equal scores are ranked together: the cost is that of the different scores, not of the nodes.
+Raw scores that depend only on the node and the pod's equivalence class are cached with the filter results, unless no
+pod of the class has needed them. Plugins that do not normalize contribute to one cached sum per node. Where all nodes
+with scores are ranked by cached scores alone, nodes with equal scores are ranked together: the cost is that of the
+different scores, not of the nodes.
 """
 
 from __future__ import annotations

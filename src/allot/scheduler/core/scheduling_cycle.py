@@ -156,13 +156,12 @@ class SchedulingCycle:
         skipped |= concerned.skipped_filters
         for plugin in concerned.pre_filter:
             started = samples.now() if samples is not None else 0.0
-            answer = plugin.pre_filter(state, pod, cluster)
+            status, nodes = answer = plugin.pre_filter(state, pod, cluster)
+            code = status.code
             if samples is not None:
-                samples.add(plugin.name, PRE_FILTER, answer.status.code, started)
+                samples.add(plugin.name, PRE_FILTER, code, started)
             if answer is PRE_FILTER_SUCCESS:
                 continue
-            status, nodes = answer
-            code = status.code
             if code is Code.SKIP:
                 skipped.add(plugin.name)
                 continue

@@ -77,11 +77,7 @@ class _Slot(AbstractAsyncContextManager[None]):
         self.release()
 
     async def acquire(self) -> None:
-        limit = self._limit
-        if limit.in_use < limit.limit:
-            limit.in_use += 1
-        else:
-            await limit._acquire()
+        await self._limit._acquire()
         self._is_held = True
 
     def release(self) -> None:

@@ -28,7 +28,9 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 class Trait(Enum):
     """What some clusters have and others have not. Changes rarely."""
 
-    __hash__ = object.__hash__
+    __hash__ = (
+        object.__hash__
+    )  # that of enums is a function in Python, and sets of these are compared for every pod
 
     BLOCKING_TAINTS = auto()
     SOFT_TAINTS = auto()

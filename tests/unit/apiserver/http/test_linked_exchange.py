@@ -50,7 +50,7 @@ def asked(
     content = (
         body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
     )
-    frame = RequestFrame(1, method, path, query, headers or [], content, False)
+    frame = RequestFrame(1, method, path, query, tuple(headers or ()), content, False)
     return LinkedExchange(frame, user, sees_pending_writes=True)
 
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import pytest
 
+from allot.apiserver.kinds.resource_slice import pool_of
 from allot.apiserver.watch_cache.cache import ResourceCache
 from allot.apiserver.watch_cache.caches import key_prefix, resource_named
 from allot.apiserver.watch_cache.codecs import codec_for
@@ -106,3 +107,23 @@ def test_while_commits_fail(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
         await store.close()
 
     asyncio.run(run())
+
+
+def test_a_slice_that_cannot_be_read_is_shown_without_a_pool() -> None:
+    async def story() -> None:
+        store = MemoryStore()
+        slices = resource_named("resource.k8s.io", "resourceslices")
+        cache = ResourceCache(store, key_prefix(slices), codec_for(slices), index=pool_of)
+        await cache.start()
+        key = f"{key_prefix(slices)}a"
+
+        await store.write(Put(key, b'{"spec":{"driver":3}}'))
+
+        assert cache.is_current
+        assert [each.key for each in cache.select(cache.prefix)] == [key]
+        assert cache.last_change == cache.revision == store.known_revision
+        assert [*cache.index_values] == [None]
+        await cache.close()
+        await store.close()
+
+    asyncio.run(story())

@@ -26,7 +26,7 @@ class PolicyFeed:
         self.index = _component_policies()
         self._version = 0
         self._has_news = True
-        """Whether a cache has changed. The caches have all that was written, and say so at once."""
+        """Whether a cache has changed. Caches say so before a write returns."""
         self._followers = tuple(
             (plural in ROLES, CacheFollower(caches.of(resource_named(GROUP, plural))))
             for plural in (*ROLES, *BINDINGS)

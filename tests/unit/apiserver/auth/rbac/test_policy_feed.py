@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from allot.apiserver.auth.rbac.policy_feed import PolicyFeed
-from allot.apiserver.watch_cache.caches import Caches
+from allot.apiserver.watch_cache.cache import WAKE_AT_ONCE
+from allot.apiserver.watch_cache.caches import Caches, resource_named
 from allot.storage.interface import Delete, Put
 from allot.storage.memory import MemoryStore
 
@@ -59,6 +60,27 @@ def test_nothing_is_looked_for_without_a_change() -> None:
             follower.news = None  # type: ignore[method-assign,assignment]
         await store.write(Put("registry/pods/default/a", b"{}"))
         feed.catch_up()
+        await caches.close()
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_role_counts_at_once_however_many_watch() -> None:
+    async def scenario() -> None:
+        store = MemoryStore()
+        caches = Caches(store)
+        cache = caches.of(resource_named("rbac.authorization.k8s.io", "clusterroles"))
+        await cache.start()
+        for _ in range(2 * WAKE_AT_ONCE):
+            cache.listen(lambda: None)
+        feed = PolicyFeed(caches)
+        await feed.start()
+        before = feed.catch_up()
+
+        await store.write(a_role("new"))
+
+        assert feed.catch_up() != before
         await caches.close()
         await store.close()
 

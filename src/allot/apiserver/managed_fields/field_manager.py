@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from allot.api.base import replace
 from allot.apiserver.managed_fields import managers
-from allot.apiserver.managed_fields.comparison import Comparison, compare, field_set, same_value
+from allot.apiserver.managed_fields.comparison import Comparison, same_value
 from allot.apiserver.managed_fields.field_sets import (
     FieldSet,
     difference,
@@ -23,6 +21,7 @@ from allot.apiserver.managed_fields.field_sets import (
     overlap,
     union,
 )
+from allot.apiserver.managed_fields.last_applied import last_applied_fields, with_last_applied
 from allot.apiserver.managed_fields.managers import (
     APPLY,
     UPDATE,
@@ -52,8 +51,6 @@ BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of fields written before managers were tracked."""
 KUBECTL: Final = "kubectl"
 """The manager that takes over from client-side apply."""
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-MAX_ANNOTATIONS_BYTES: Final = 256 << 10
 MAX_MANAGER_BYTES: Final = 128
 UNKNOWN: Final = "unknown"
 
@@ -331,7 +328,7 @@ class FieldManager:
                 del left[applier]
         document = base if outcome.document is None else outcome.document
         if manager == KUBECTL:
-            document = _with_last_applied(document, config)
+            document = with_last_applied(document, config)
         return Merged(document, managers.encode(left), changed)
 
     def applied_alone(
@@ -375,33 +372,15 @@ class FieldManager:
         try:
             return self._updater.apply(live, config, owners, manager, force)
         except ApplyConflictError as conflicts:
-            allowed = self._last_applied_fields(live) if manager.name == KUBECTL else None
+            if manager.name != KUBECTL:
+                raise
+            allowed = last_applied_fields(live, self._api_version, self._updater.type)
             if allowed is None:
                 raise
             left = conflicts.without(allowed)
             if left.fields_by_manager:
                 raise left from None
         return self._updater.apply(live, config, owners, manager, True)
-
-    def _last_applied_fields(self, live: Document) -> FieldSet | None:
-        """The fields that client-side apply wrote last and that are unchanged; None if it never wrote."""
-        text = _annotations(live).get(LAST_APPLIED)
-        if not text or not isinstance(text, str):
-            return None
-        try:
-            document = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            return None
-        if not isinstance(document, dict) or document.get("apiVersion") != self._api_version:
-            return None
-        type_ = self._updater.type
-        if next(type_problems(type_, document), None) is not None:
-            return None
-        fields = field_set(type_, document)
-        found = compare(type_, document, live)
-        for part in (found.removed, found.modified, found.added):
-            fields = difference(fields, part)
-        return fields
 
     def _check(self, config: Document) -> None:
         version, kind = config.get("apiVersion"), config.get("kind")
@@ -453,18 +432,6 @@ def object_description(config: Document) -> str:
     return f"{namespace}/{name}; {group}/{bare}, Kind={config.get('kind', '')}"
 
 
-def same_but_for_times(
-    left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
-) -> bool:
-    """Whether entries differ only in their times."""
-    if len(left) != len(right):
-        return False
-    for one, other in zip(left, right, strict=True):
-        if one is not other and {**one, "time": None} != {**other, "time": None}:
-            return False
-    return True
-
-
 def _completed(document: Document, empty: Document) -> Document:
     missing: Document = {}
     for name, value in empty.items():
@@ -483,31 +450,3 @@ def _decoded(entries: Entries) -> ManagedFields:
         return managers.decode(entries)
     except InvalidEntryError:
         return {}
-
-
-def _annotations(document: Document) -> Mapping[str, Any]:
-    metadata = document.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _with_last_applied(document: Document, config: Document) -> Document:
-    """Updates the last-applied annotation of client-side apply, if the object has it."""
-    annotations = dict(_annotations(document))
-    if not annotations.get(LAST_APPLIED):
-        return document
-    annotations[LAST_APPLIED] = _last_applied_text(config)
-    size = sum(len(name.encode()) + len(str(value).encode()) for name, value in annotations.items())
-    if size > MAX_ANNOTATIONS_BYTES:
-        del annotations[LAST_APPLIED]
-    return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
-
-
-def _last_applied_text(config: Document) -> str:
-    metadata = dict(config.get("metadata") or {})
-    annotations = metadata.get("annotations")
-    if isinstance(annotations, dict):
-        annotations = {name: value for name, value in annotations.items() if name != LAST_APPLIED}
-        metadata["annotations"] = annotations
-    document = {**config, "metadata": metadata}
-    return msgspec.json.encode(document, order="sorted").decode() + "\n"

@@ -263,3 +263,15 @@ def capped(owners: ManagedFields, most: int = MAX_UPDATERS) -> ManagedFields:
         kept[bucket] = replace(owned, fields=fields, entry=None)
         excess -= 1
     return kept
+
+
+def same_but_for_times(
+    left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Whether entries differ only in their times."""
+    if len(left) != len(right):
+        return False
+    for one, other in zip(left, right, strict=True):
+        if one is not other and {**one, "time": None} != {**other, "time": None}:
+            return False
+    return True

@@ -7,7 +7,7 @@ from typing import Any
 from allot.api.base import replace
 from allot.apiserver.admission.chain import Mutated
 from allot.apiserver.kinds.resources import Resource
-from allot.apiserver.managed_fields.field_manager import same_but_for_times
+from allot.apiserver.managed_fields.managers import same_but_for_times
 from allot.apiserver.object_limits import check_object_size
 from allot.apiserver.pacing import LARGE, SLOW
 from allot.apiserver.watch_cache.codec import Codec

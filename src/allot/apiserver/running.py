@@ -30,6 +30,7 @@ from allot.apiserver.http.flow_control import FlowLimits
 from allot.apiserver.http.http_exchange import TransferLimits
 from allot.apiserver.http.serving import Server, connections_for, listen, raise_file_limit
 from allot.apiserver.registry.event_expiry import DEFAULT_TTL
+from allot.apiserver.watch_cache.codecs import prepare_for_pods
 from allot.client.component_users import CONTROLLER_MANAGER, DRIVERS, NODES, SCHEDULER
 from allot.client.wall_clock import utc_now, wall_clock
 from allot.features import FeatureGates
@@ -162,6 +163,8 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
                 write_kubeconfig(path, url, credentials.ca_file, name, tokens[path])
             _warn_of_exposed_files(pki, *owners, options.token_file)
             serving = asyncio.create_task(web.serve(sockets=[listener]))
+            # While the other components start, there is nothing else to do.
+            asyncio.get_running_loop().call_soon(prepare_for_pods)
             running = RunningServer(
                 server, credentials, f"https://{address}", kubeconfig, serving, web
             )

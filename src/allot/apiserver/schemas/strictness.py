@@ -56,6 +56,13 @@ def fits(data: Any, schema: Type, *, strict: bool = False) -> bool:
     return True
 
 
+def prepare(gvk: GroupVersionKind) -> None:
+    """Make the structs of a kind, which otherwise its first write does: those of a pod take 7 ms."""
+    schema = type_of(gvk)
+    if schema is not None:
+        fits({}, schema, strict=True)
+
+
 class _MicroTime:
     """The type of times with microseconds."""
 

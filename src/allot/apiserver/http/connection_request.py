@@ -81,7 +81,7 @@ class ConnectionRequest(RequestResponseCycle):
         self.scope: Any = {"method": head.method}  # the cycle reads nothing else
         self.transport = connection.transport
         self.flow = connection.flow
-        self.message_event = asyncio.Event()
+        self._event: asyncio.Event | None = None
         self.keep_alive = head.keeps_alive
         self.waiting_for_100_continue = head.headers.expects_continue
         self.body = b""
@@ -113,6 +113,17 @@ class ConnectionRequest(RequestResponseCycle):
 
     # --- what comes in ---
 
+    @property
+    def message_event(self) -> asyncio.Event:  # type: ignore[override]
+        """Set when there is something to receive. Most requests wait for nothing, and need none."""
+        if self._event is None:
+            self._event = asyncio.Event()
+        return self._event
+
+    def has_whole_body(self, body: bytes) -> None:
+        """It came with its body: nothing can wait for that yet."""
+        self.body, self.more_body = body, False
+
     def add_body(self, part: bytes) -> None:
         """A part that has arrived; mostly it is all."""
         body = self.body
@@ -131,7 +142,8 @@ class ConnectionRequest(RequestResponseCycle):
             return None
         if self.flow.read_paused:
             self.flow.resume_reading()
-        self.message_event.clear()
+        if self._event is not None:
+            self._event.clear()
         body, self.body = bytes(self.body), b""
         return body
 
@@ -165,7 +177,8 @@ class ConnectionRequest(RequestResponseCycle):
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[code], b"".join(usual), lines, body))
-        self.message_event.set()
+        if self._event is not None:
+            self._event.set()
         connection.on_response_complete()
         return True
 

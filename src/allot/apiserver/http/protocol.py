@@ -148,11 +148,7 @@ class ServerProtocol(HttpToolsProtocol):
         if self._missing:
             data = self._take_body(data)
         elif self._is_repeated(data):
-            assert self._last_head.head is not None
-            self._registry.busy(self._slot)
-            self._missing = self._last_head.head.headers.length
-            self._begin(self._last_head.head)
-            data = self._take_body(data[len(self._last_head.text) :])
+            data = self._begin_repeated(data)
         if data:
             super().data_received(data)
         is_answering = self.cycle is not None and not self.cycle.response_complete
@@ -172,6 +168,19 @@ class ServerProtocol(HttpToolsProtocol):
         if not (text and data.startswith(text)) or self._is_parsing:
             return False
         return last is not None and last.response_complete
+
+    def _begin_repeated(self, data: bytes) -> bytes:
+        """Begin a request that is not parsed, with its body as far as it is here; the rest."""
+        text, head = self._last_head.text, self._last_head.head
+        assert head is not None
+        self._registry.busy(self._slot)
+        request = self._begin(head)
+        body, length = data[len(text) :], head.headers.length
+        if len(body) == length:
+            request.has_whole_body(body)
+            return b""
+        self._missing = length
+        return self._take_body(body)
 
     def _take_body(self, data: bytes) -> bytes:
         """Take what belongs to the body of a request that is not parsed; the rest."""
@@ -225,7 +234,7 @@ class ServerProtocol(HttpToolsProtocol):
 
     # --- what is answered ---
 
-    def _begin(self, head: RequestHead) -> None:
+    def _begin(self, head: RequestHead) -> ConnectionRequest:
         """A request, of which the body comes now."""
         before = self.cycle
         self.cycle = request = ConnectionRequest(head, self, self._handle)
@@ -234,6 +243,7 @@ class ServerProtocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft(request)
+        return request
 
     @property
     def default_headers(self) -> Headers:

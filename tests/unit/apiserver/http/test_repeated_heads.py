@@ -175,6 +175,33 @@ def test_an_answer_before_the_body_leaves_the_rest_of_the_body() -> None:
     assert written.count(b"HTTP/1.1 401 ") == 4
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_client_that_leaves_during_a_repeated_request_is_noticed(early: bool) -> None:
+    """As watches do: whoever does not read the body hears that the client is gone."""
+
+    async def story() -> list[str]:
+        heard: list[str] = []
+
+        async def serve(exchange: ConnectionExchange) -> None:
+            if protocol.server_state.total_requests < 3:
+                await exchange.answer(Response(200, b"answer"))
+                return
+            while "http.disconnect" not in heard:
+                heard.append((await exchange.receive())["type"])
+
+        protocol, _ = connected(serve)
+        for _ in range(4):
+            protocol.data_received(b"GET /pods?watch=1 HTTP/1.1\r\nX: 1\r\n\r\n")
+            for _ in range(0 if early and protocol.server_state.total_requests == 3 else 4):
+                await asyncio.sleep(0)
+        protocol.connection_lost(ConnectionResetError())
+        for _ in range(4):
+            await asyncio.sleep(0)
+        return heard
+
+    assert asyncio.run(story()) == ["http.disconnect"]
+
+
 def test_what_a_repeated_request_costs() -> None:
     """On its way to the application and back. Parsed each time, with a task of its own, it took 1,824 steps and 124 calls."""
 
@@ -211,8 +238,8 @@ def test_what_a_repeated_request_costs() -> None:
     async def on_loop() -> tuple[ServerProtocol, Transport]:
         return connected(serve)
 
-    assert taken(steps) <= 1330
-    assert taken(calls) <= 84
+    assert taken(steps) <= 1100
+    assert taken(calls) <= 75
 
 
 def calls(work: Callable[[], None]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from allot.apiserver.auth.authentication import User
+from allot.apiserver.http import request_head
 from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits
 from allot.apiserver.http.http_exchange import ConnectionExchange
 from allot.apiserver.http.metrics import Metrics
@@ -110,6 +112,63 @@ def test_repeated_heads_are_read_like_others(seed: int) -> None:
     assert recording.seen == sent
     assert transport.written.count(b"HTTP/1.1 200 OK\r\n") == len(sent)
     assert not transport.is_closed
+
+
+INSERTED = (
+    b"\r\n", b"\n", b"\r", b" ", b"0", b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n",
+    b"Content-Length: 3\r\n", b"Connection: close\r\n", b"Expect: 100-continue\r\n",
+)  # fmt: skip
+
+
+def damaged(dice: random.Random, request: bytes) -> bytes:
+    at = dice.randrange(len(request))
+    match dice.randrange(3):
+        case 0:
+            return request[:at] + bytes([dice.choice(b"\r\n :0159aZ\0")]) + request[at + 1 :]
+        case 1:
+            return request[:at] + request[at + dice.randrange(1, 4) :]
+        case _:
+            return request[:at] + dice.choice(INSERTED) + request[at:]
+
+
+async def conversation(pieces: list[bytes], steps_between: list[int]) -> tuple[object, ...]:
+    """What a client that sends these pieces causes."""
+    recording = Recording()
+    protocol, transport = connected(recording.serve)
+    for piece, count in zip(pieces, steps_between, strict=True):
+        if transport.is_closing():
+            break
+        protocol.data_received(piece)
+        for _ in range(count):
+            await asyncio.sleep(0)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    state = protocol._slot.state, protocol._head_size
+    protocol.connection_lost(None)
+    for _ in range(30):
+        await asyncio.sleep(0)
+    written = re.sub(rb"audit-id: \S+", b"", transport.written)
+    return recording.seen, written, transport.is_closed, state
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_damaged_requests_are_taken_as_if_all_were_parsed(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(seed)  # noqa: S311
+    pieces: list[bytes] = []
+    for _ in range(12):
+        like = Seen("POST", "/a", b"1", b"b" * dice.choice((0, 5, 5, 5)))
+        written = text(like, dice.choice(("plain",) * 6 + ("narrow", "chunked")))
+        for _ in range(dice.choice((0,) * 8 + (1, 2))):
+            written = damaged(dice, written)
+        at = dice.choice((0, 0, 0, dice.randrange(len(written))))
+        pieces += [piece for piece in (written[:at], written[at:]) if piece]
+    steps_between = [dice.choice((0, 8, 8, 8)) for _ in pieces]
+
+    found = asyncio.run(conversation(pieces, steps_between))
+    monkeypatch.setattr(request_head, "_as_sent", lambda *_: b"")  # none is remembered
+    assert found == asyncio.run(conversation(pieces, steps_between))
 
 
 REQUEST = text(Seen("POST", "/pods", b"1", b"x" * 400), "plain")

@@ -94,7 +94,7 @@ class App:
         self._router = Router(served)
         self._caches = caches
         self._keeps_codes = MISTAKES_ARE_UNPROCESSABLE in gates
-        self._transfer_limits = transfer_limits
+        self.transfer_limits = transfer_limits
         self._auditor = auditor
         self._streams = Streams(handlers, flow, metrics, auditor)
 
@@ -104,7 +104,7 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self.serve(HttpExchange(scope, receive, send, self._transfer_limits))
+            await self.serve(HttpExchange(scope, receive, send, self.transfer_limits))
 
     async def serve(self, exchange: Exchange) -> None:
         """Answer a request, however it came here."""

@@ -7,19 +7,23 @@ that transfers nothing is disconnected after the grace period, a slow one not mu
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from allot.apiserver import api_errors
+from allot.apiserver.auth.authentication import PeerCertificate
 from allot.apiserver.http.exchange import ClientGoneError, Message, Receive, Scope, Send
 from allot.apiserver.http.flow_control import InFlightRequest
+from allot.apiserver.http.request_head import RequestHead
 from allot.apiserver.http.request_headers import RequestHeaders, known_headers
 from allot.apiserver.http.requests import parse_query
 from allot.apiserver.http.responses import (
     GZIP_FROM,
     NOT_CACHED,
     Gzip,
+    Header,
     Response,
     StreamResponse,
     compressed,
@@ -37,15 +41,12 @@ UNREAD_BODY: Final = 64 * 1024
 """A longer body that is not read ends the connection, as it costs less than reading it."""
 WATCH_SECONDS: Final = 60.0
 """A watch whose client receives nothing for so long is ended."""
-TLS: Final = "allot.tls"
-CONNECTION: Final = "allot.connection"
-HEADERS: Final = "allot.headers"
-"""ASGI extensions, beside `WHOLE_BODY`: the client's certificate; the connection; the `RequestHeaders`, if they are known."""
-
 CLOSE: Final = (b"connection", b"close")
 """The header of an answer after which the connection ends."""
 
 _NOTHING: Final[Scope] = {}
+_ends_line: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+"""Finds characters that a header must not have."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -72,14 +73,27 @@ class Connection(Protocol):
     """What an exchange needs of the connection it is on."""
 
     @property
+    def client(self) -> tuple[str, int] | None:
+        """The address at the other end."""
+
+    async def receive(self) -> Any:
+        """The next part of the body, or that the client is gone, as ASGI messages."""
+
+    async def send(self, message: Any) -> None:
+        """Send what an ASGI message says."""
+
+    @property
     def is_write_paused(self) -> bool:
         """Whether what is sent now would wait for the client to take what was sent before."""
 
     def whole_body(self) -> bytes | None:
         """Take the body, if all of it has arrived and nothing has to be sent before; None otherwise."""
 
-    def answer(self, code: int, headers: Headers, body: bytes) -> bool:
-        """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent."""
+    def answer(self, code: int, lines: bytes, body: bytes) -> bool:
+        """Send a whole answer in one packet, if nothing has to be waited for; whether it was sent.
+
+        `lines` are those of its headers.
+        """
 
     def send_chunk(self, chunk: bytes) -> bool:
         """Send a part of an answer that has begun, if nothing has to be waited for; whether it was sent."""
@@ -89,15 +103,13 @@ class Connection(Protocol):
 
 
 class HttpExchange:
-    """Reads the bytes of a request and sends those of its response."""
+    """Reads the bytes of a request and sends those of its response: one that comes as ASGI describes it."""
 
     certificate: Any = None
     component: ComponentUser | None = None
     sees_pending_writes = False
     _connection: Connection | None = None
     _audit_id = ""
-    _announced = 0
-    _is_chunked = False
     _is_reading = False
     _is_read = False
 
@@ -117,16 +129,7 @@ class HttpExchange:
             self.component = extensions.get(USER)
             self._headers = known_headers(tuple(scope["headers"]))
         else:
-            self.certificate = extensions.get(TLS)
-            # Taken out: it refers to the scope, and cycles of references are collected late, or never.
-            self._connection = extensions.pop(CONNECTION, None)
-            # Taken out as well: they may be long, and a connection keeps the scope of its last request.
-            headers = extensions.pop(HEADERS, None)
-            self._headers = RequestHeaders(scope["headers"]) if headers is None else headers
-            by_name = self._headers.by_name
-            if b"content-length" in by_name:
-                self._announced = _announced_size(by_name[b"content-length"])
-            self._is_chunked = bool(by_name.get(b"transfer-encoding"))
+            self._headers = RequestHeaders(scope["headers"])
 
     @property
     def path(self) -> str:
@@ -163,8 +166,10 @@ class HttpExchange:
         if self._whole is not None:
             _check_size(len(self._whole))
             return self._whole
-        _check_size(self._announced)
-        if size := MAX_BODY if self._is_chunked else self._announced:
+        headers = self._headers
+        announced = headers.length
+        _check_size(announced)
+        if size := MAX_BODY if headers.is_chunked else announced:
             await in_flight.take_body(size)
         self._is_reading = True
         body = None if self._connection is None else self._connection.whole_body()
@@ -226,10 +231,6 @@ class HttpExchange:
         if self.is_in_process:
             await self._send(_start(response.code, headers))
             await self._send(_body(body, more=False))
-            return
-        connection = self._connection
-        is_small = 0 < len(body) <= PIECE
-        if is_small and connection is not None and connection.answer(response.code, headers, body):
             return
         progress = self._progress()
         await progress.send(_start(response.code, headers))
@@ -307,16 +308,64 @@ class HttpExchange:
     def _leaves_body_unread(self) -> bool:
         if self._is_read:
             return False
-        waits = bool(self.header(b"expect")) and self._announced > 0
-        is_long = self._is_chunked or self._announced > UNREAD_BODY
+        announced = self._headers.length
+        waits = bool(self.header(b"expect")) and announced > 0
+        is_long = self._headers.is_chunked or announced > UNREAD_BODY
         return self._is_reading or waits or is_long
 
 
-def _announced_size(length: bytes) -> int:
-    """What Content-Length says; 0 without one, and more than the limit if it is not a number."""
-    if not length.isdigit():
-        return 0
-    return int(length) if len(length) < 10 else MAX_BODY + 1
+class ConnectionExchange(HttpExchange):
+    """An exchange on a connection of this server, which has parsed the head."""
+
+    is_in_process = False
+    _whole = None
+
+    def __init__(
+        self,
+        head: RequestHead,
+        connection: Connection,
+        certificate: PeerCertificate | None,
+        transfer_limits: TransferLimits,
+    ) -> None:
+        self._head = head
+        self._headers = head.headers
+        self._connection = connection
+        self.certificate = certificate
+        self.method = head.method
+        self.receive = connection.receive
+        self._send = connection.send
+        self._transfer_limits = transfer_limits
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return self._head.scope(None if self._connection is None else self._connection.client)
+
+    @property
+    def path(self) -> str:
+        return self._head.path
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        query = self._head.query
+        return parse_query(query) if query else {}
+
+    async def answer(self, response: Response) -> None:
+        connection, body = self._connection, response.body
+        if (
+            connection is not None
+            and response.more is None
+            and 0 < len(body) < GZIP_FROM
+            and self.method != "HEAD"
+            and b"audit-id" not in self._headers.by_name
+            and not self._leaves_body_unread
+        ):
+            lines = header_lines(response.content_type, response.cache_control, response.headers)
+            if lines:
+                audit_id = (self._audit_id or new_uid()).encode("ascii")
+                lines = b"%baudit-id: %b\r\ncontent-length: %d\r\n" % (lines, audit_id, len(body))
+                if connection.answer(response.code, lines, body):
+                    return
+        await super().answer(response)
 
 
 class _Progress:
@@ -378,6 +427,15 @@ def _accepts_gzip(header: bytes) -> bool:
 def _common_headers(content_type: str, audit_id: str, cache_control: bytes = NOT_CACHED) -> Headers:
     named = (b"audit-id", audit_id.encode("latin-1"))
     return [named, (b"cache-control", cache_control), type_header(content_type)]
+
+
+@lru_cache(maxsize=256)
+def header_lines(content_type: str, cache_control: bytes, more: tuple[Header, ...]) -> bytes:
+    """The lines of headers that many answers have; none if one of them would not end where it should."""
+    headers = (type_header(content_type), (b"cache-control", cache_control), *more)
+    if any(_ends_line(text) for header in headers for text in header):
+        return b""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 @lru_cache(maxsize=256)

@@ -6,25 +6,25 @@ It tells `connections` what the connection does, and the application who the cli
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 import ssl
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import unquote
 
-import httptools
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from allot.apiserver.auth.authentication import PeerCertificate
+from allot.apiserver.http.connection_request import (
+    Application,
+    ConnectionRequest,
+    Handle,
+    log,
+)
 from allot.apiserver.http.connections import Connections, Slot
-from allot.apiserver.http.http_exchange import CLOSE, CONNECTION, HEADERS, TLS, Headers
-from allot.apiserver.http.request_headers import LastHeaders
-from allot.apiserver.log_aggregation import RateFilter
+from allot.apiserver.http.http_exchange import Headers
+from allot.apiserver.http.request_head import LastHead, RequestHead
+from allot.apiserver.http.request_tasks import RequestTasks
 
 MAX_HEAD: Final = 256 * 1024
 MAX_HEADERS: Final = 500
@@ -37,25 +37,36 @@ LINGER_BYTES: Final = 8 * 1024 * 1024
 MAX_DRAINING: Final = 16
 """Connections whose unread bodies are taken and dropped at once. Others are ended without that."""
 
-_control_characters: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]").search
-"""Those that a head must not have, beside the ends of its lines."""
-_log: Final = logging.getLogger("allot.apiserver.http")
-_log.addFilter(RateFilter())
-
 
 class ServerProtocol(HttpToolsProtocol):
     """One connection from its handshake on."""
 
-    def __init__(self, connections: Connections, slot: Slot, **uvicorn_arguments: Any) -> None:
+    cycle: ConnectionRequest | None  # type: ignore[assignment]
+    pipeline: deque[ConnectionRequest]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        connections: Connections,
+        slot: Slot,
+        application: Application,
+        tasks: RequestTasks,
+        **uvicorn_arguments: Any,
+    ) -> None:
         super().__init__(**uvicorn_arguments)
-        self.logger = _log
+        self.logger = log
+        self.certificate: PeerCertificate | None = None
         self._registry = connections
         self._slot = slot
-        self._certificate: PeerCertificate | None = None
-        self._last_headers = LastHeaders()
+        self._application = application
+        self._tasks = tasks
+        self._last_head = LastHead()
+        self._is_parsing = False
+        """Whether the parser is inside of a request."""
         self._head_size: int | None = None
         """Bytes of a head that goes on; None while none is being read."""
-        self._handle = _Handle(self)
+        self._missing = 0
+        """Bytes of the body of a request that is not parsed."""
+        self._handle = Handle(self)
         self._lingers_until: float | None = None
         self._is_draining = False
         self._dropped = 0
@@ -66,17 +77,9 @@ class ServerProtocol(HttpToolsProtocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER)
         super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         self._slot.abort = self._abort
-        self._connection_scope = {
-            "type": "http",
-            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
-            "server": self.server,
-            "client": self.client,
-            "scheme": self.scheme,
-            "root_path": "",
-        }
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self._certificate = peer_certificate(tls.getpeercert())
+            self.certificate = peer_certificate(tls.getpeercert())
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -87,7 +90,7 @@ class ServerProtocol(HttpToolsProtocol):
         # Buffers of TLS are large, and garbage is collected seldom: nothing may refer back to us.
         self.pipeline.clear()
         self._slot.abort = _nothing
-        self._handle.protocol = None
+        self._handle.connection = None
         if isinstance(self.transport, _Transport):
             self.transport.detach()
 
@@ -142,18 +145,59 @@ class ServerProtocol(HttpToolsProtocol):
             else:
                 self._linger()
             return
-        super().data_received(data)
-        if self.transport.is_closing():
+        if self._missing:
+            data = self._take_body(data)
+        elif self._is_repeated(data):
+            data = self._begin_repeated(data)
+        if data:
+            super().data_received(data)
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if (is_answering and self._head_size is None) or self.transport.is_closing():
             return
         if self._head_size is not None:
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
                 self.send_400_response("The headers of the request are too large.")
                 return
-        if self.cycle is None or self.cycle.response_complete:
+        if not is_answering:
             self._registry.reading_head(self._slot)
 
+    def _is_repeated(self, data: bytes) -> bool:
+        """Whether a request begins as the last one did, so that it need not be parsed."""
+        text, last = self._last_head.text, self.cycle
+        if not (text and data.startswith(text)) or self._is_parsing:
+            return False
+        return last is not None and last.response_complete
+
+    def _begin_repeated(self, data: bytes) -> bytes:
+        """Begin a request that is not parsed, with its body as far as it is here; the rest."""
+        text, head = self._last_head.text, self._last_head.head
+        assert head is not None
+        self._registry.busy(self._slot)
+        request = self._begin(head)
+        body, length = data[len(text) :], head.headers.length
+        if len(body) == length:
+            request.has_whole_body(body)
+            return b""
+        self._missing = length
+        return self._take_body(body)
+
+    def _take_body(self, data: bytes) -> bytes:
+        """Take what belongs to the body of a request that is not parsed; the rest."""
+        part, rest = data, b""
+        if len(data) > self._missing:
+            part, rest = data[: self._missing], data[self._missing :]
+        self._missing -= len(part)
+        if part:
+            self.on_body(part)
+        if not self._missing:
+            self.on_message_complete()
+        return rest
+
+    # --- what the parser finds ---
+
     def on_message_begin(self) -> None:
+        self._is_parsing = True
         self._head_size = 0
         self.url = b""
         self.headers = []
@@ -169,49 +213,42 @@ class ServerProtocol(HttpToolsProtocol):
             raise ValueError("too many pipelined requests")
         self._head_size = None
         self._registry.busy(self._slot)
-        parser, headers = self.parser, self._last_headers.read(self.headers)
-        url = httptools.parse_url(self.url)
-        version = parser.get_http_version()
-        path = url.path.decode("ascii")
-        extensions: dict[str, Any] = {HEADERS: headers}
-        if self._certificate is not None:
-            extensions[TLS] = self._certificate
-        scope: Any = {
-            **self._connection_scope,
-            "http_version": version,
-            "method": parser.get_method().decode("ascii"),
-            "path": unquote(path) if "%" in path else path,
-            "raw_path": url.path,
-            "query_string": url.query or b"",
-            "headers": headers.pairs,
-            "extensions": extensions,
-        }
-        before = self.cycle
-        self.cycle = cycle = RequestResponseCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=headers.expects_continue,
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
-        extensions[CONNECTION] = RequestConnection(self._handle, cycle)
-        if before is None or before.response_complete:
-            self._start_asgi_task(cycle, self.app)
-        else:
+        self._begin(self._last_head.read(self.parser, self.url, self.headers))
+
+    def on_body(self, body: bytes) -> None:
+        request = self.cycle
+        if request is None or request.response_complete:
+            return
+        request.add_body(body)
+        if len(request.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-            self.pipeline.appendleft((cycle, self.app))
+        request.message_event.set()
 
     def on_message_complete(self) -> None:
+        self._is_parsing = False
         self.headers = []  # they and the trailers are read, and the connection may stay
-        super().on_message_complete()
+        request = self.cycle
+        if request is not None and not request.response_complete:
+            request.more_body = False
+            request.message_event.set()
 
-    # --- what goes out ---
+    # --- what is answered ---
+
+    def _begin(self, head: RequestHead) -> ConnectionRequest:
+        """A request, of which the body comes now."""
+        before = self.cycle
+        self.cycle = request = ConnectionRequest(head, self, self._handle)
+        if before is None or before.response_complete:
+            self._tasks.run(request.run(self._application))
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft(request)
+        return request
+
+    @property
+    def default_headers(self) -> Headers:
+        """Those of every answer: the time."""
+        return self.server_state.default_headers
 
     def on_response_complete(self) -> None:
         """Begin with the next request, if it is here. `Connections` ends those that stay idle, which need no timer."""
@@ -221,92 +258,11 @@ class ServerProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             self.flow.resume_reading()
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+            self._tasks.run(self.pipeline.pop().run(self._application))
             return
         self._registry.idle(self._slot)
         if self._head_size is not None:
             self._registry.reading_head(self._slot)
-
-
-class _Handle:
-    """Refers to a connection as long as it lasts. It does not keep one alive that has ended."""
-
-    __slots__ = ("protocol",)
-
-    def __init__(self, protocol: ServerProtocol) -> None:
-        self.protocol: ServerProtocol | None = protocol
-
-
-class RequestConnection:
-    """The connection as the exchange of one of its requests knows it."""
-
-    __slots__ = ("_cycle", "_handle")
-
-    def __init__(self, handle: _Handle, cycle: RequestResponseCycle) -> None:
-        self._handle = handle
-        self._cycle = cycle
-
-    @property
-    def is_write_paused(self) -> bool:
-        protocol = self._handle.protocol
-        return protocol is not None and protocol.flow.write_paused
-
-    def whole_body(self) -> bytes | None:
-        """What the cycle would receive, if that is the whole body; None if the cycle has to wait or send something."""
-        protocol, cycle = self._handle.protocol, self._cycle
-        if protocol is None or cycle.more_body or cycle.waiting_for_100_continue:
-            return None
-        if cycle.disconnected or cycle.response_complete:
-            return None
-        if protocol.flow.read_paused:
-            protocol.flow.resume_reading()
-        cycle.message_event.clear()
-        body = bytes(cycle.body)
-        cycle.body = bytearray()
-        return body
-
-    def answer(self, code: int, headers: Headers, body: bytes) -> bool:
-        """Write a whole answer, which the cycle would do in many steps; False if the cycle has to do it.
-
-        The cycle refuses invalid headers.
-        """
-        protocol, cycle = self._handle.protocol, self._cycle
-        if protocol is None or protocol.flow.write_paused:
-            return False
-        if cycle.disconnected or cycle.response_started:
-            return False
-        is_last = CLOSE in headers
-        if not (is_last or cycle.keep_alive):
-            headers, is_last = [*headers, CLOSE], True
-        lines = [*map(b": ".join, cycle.default_headers), *map(b": ".join, headers), b""]
-        head = b"\r\n".join(lines)
-        ends = len(lines) - 1
-        if head.count(b"\n") != ends or head.count(b"\r") != ends or _control_characters(head):
-            return False
-        if is_last:
-            cycle.keep_alive = False
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        cycle.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[code], head, body))
-        cycle.message_event.set()
-        if is_last:
-            cycle.transport.close()
-        cycle.on_response()
-        return True
-
-    def send_chunk(self, chunk: bytes) -> bool:
-        """Write a chunk, if the answer consists of such; False if the cycle has to do it, or there is nothing to write."""
-        protocol, cycle = self._handle.protocol, self._cycle
-        if not chunk or protocol is None or protocol.flow.write_paused:
-            return False
-        if cycle.disconnected or cycle.response_complete or not cycle.chunked_encoding:
-            return False
-        cycle.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-        return True
-
-    def abort(self, reason: str) -> None:
-        if self._handle.protocol is not None:
-            self._handle.protocol.abort(reason)
 
 
 class _Transport:

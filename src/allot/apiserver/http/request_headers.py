@@ -17,6 +17,10 @@ MAX_REMEMBERED_BYTES: Final = 2048
 """Headers that are remembered for the next request of a connection, and their bytes: connections may be many."""
 
 
+TOO_LONG: Final = 10**9
+"""Stands for all lengths from here on."""
+
+
 class RequestHeaders:
     """The headers of a request, and what is read from them when it is first asked for."""
 
@@ -47,6 +51,27 @@ class RequestHeaders:
         asked = [value.lower() for name, value in self.pairs if name == b"expect"]
         return b"100-continue" in asked
 
+    @lazy
+    def length(self) -> int:
+        """What Content-Length says: 0 without one, `TOO_LONG` if it has more than 9 digits."""
+        digits = self.by_name.get(b"content-length", b"")
+        if not digits.isdigit():
+            return 0
+        return int(digits) if len(digits) < 10 else TOO_LONG
+
+    @lazy
+    def is_chunked(self) -> bool:
+        """Whether the body has a length that is not known before it ends."""
+        return bool(self.by_name.get(b"transfer-encoding"))
+
+    @lazy
+    def is_plain(self) -> bool:
+        """Whether the body has exactly the length that they say, and the client just sends it."""
+        if b"transfer-encoding" in self.by_name or b"expect" in self.by_name:
+            return False
+        digits = self.by_name.get(b"content-length", b"0")
+        return digits.isdigit() and self.length < TOO_LONG
+
 
 class LastHeaders:
     """Reads the headers of the requests of one connection. Most clients send the same again and again."""
@@ -54,6 +79,11 @@ class LastHeaders:
     def __init__(self) -> None:
         self._received: Sequence[tuple[bytes, bytes]] = []
         self._read = RequestHeaders([])
+
+    @property
+    def last(self) -> RequestHeaders:
+        """Those that are remembered."""
+        return self._read
 
     def read(self, received: Sequence[tuple[bytes, bytes]]) -> RequestHeaders:
         if received == self._received:

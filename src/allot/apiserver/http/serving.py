@@ -20,6 +20,7 @@ from allot.apiserver.http.app import App
 from allot.apiserver.http.connections import ConnectionLimits, Connections, Slot
 from allot.apiserver.http.metrics import Metrics
 from allot.apiserver.http.protocol import ServerProtocol
+from allot.apiserver.http.request_tasks import RequestTasks
 from allot.apiserver.log_aggregation import Notice
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ class Server(uvicorn.Server):
             ssl_cert_reqs=ssl.CERT_OPTIONAL,
         )
         super().__init__(config)
+        self._app = app
+        self._tasks = RequestTasks()
         if not config.loaded:
             config.load()
         assert config.ssl is not None
@@ -127,6 +130,8 @@ class Server(uvicorn.Server):
         return ServerProtocol(
             self._connections,
             slot,
+            self._app,
+            self._tasks,
             config=self.config,
             server_state=self.server_state,
             app_state={},
@@ -147,23 +152,24 @@ class Server(uvicorn.Server):
             connection.shutdown()
         loop = asyncio.get_running_loop()
         started = loop.time()
-        while (state.connections or state.tasks) and loop.time() < started + DRAIN_SECONDS:
+        while (state.connections or self._tasks.busy) and loop.time() < started + DRAIN_SECONDS:
             await asyncio.sleep(POLL_SECONDS)
             self._connections.sweep()
             if loop.time() > started + CLOSE_NOTIFY_TIMEOUT_SECONDS:
                 self._hang_up()
-        if state.tasks:
+        if self._tasks.busy:
             log.warning(
                 "%d requests have not ended within %g s and are given up",
-                len(state.tasks),
+                len(self._tasks.busy),
                 DRAIN_SECONDS,
             )
         self._connections.end_all("shutdown")
-        tasks = tuple(state.tasks)
+        tasks = tuple(self._tasks.busy)
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+        self._tasks.close()
 
     def _hang_up(self) -> None:
         """Close connections of clients that received everything but do not answer close_notify of TLS."""

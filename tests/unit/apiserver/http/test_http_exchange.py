@@ -13,14 +13,16 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.http.exchange import ClientGoneError
 from allot.apiserver.http.flow_control import MUTATING, FlowControl, FlowLimits, InFlightRequest
 from allot.apiserver.http.http_exchange import (
-    CONNECTION,
     MAX_BODY,
     PIECE,
+    ConnectionExchange,
     HttpExchange,
     TransferLimits,
     TransferRate,
 )
 from allot.apiserver.http.metrics import Metrics
+from allot.apiserver.http.request_head import RequestHead
+from allot.apiserver.http.request_headers import RequestHeaders
 from allot.apiserver.http.responses import Response, StreamResponse
 from allot.testing.virtual_time import run_in_virtual_time
 
@@ -39,6 +41,8 @@ class Client:
         self.messages: list[Mapping[str, Any]] = []
         self.aborted: list[str] = []
 
+    client = None
+
     @property
     def is_write_paused(self) -> bool:
         return True
@@ -56,18 +60,15 @@ class Client:
         self.aborted.append(reason)
 
     def exchange(self, transfer_limits: TransferLimits = PACES, length: str = "") -> HttpExchange:
-        scope = {
-            "method": "POST",
-            "headers": [(b"content-length", length.encode())] if length else [],
-            "extensions": {CONNECTION: self},
-        }
-        return HttpExchange(scope, self._receive, self._send, transfer_limits)
+        headers = RequestHeaders([(b"content-length", length.encode())] if length else [])
+        head = RequestHead("POST", "/", b"", headers)
+        return ConnectionExchange(head, self, None, transfer_limits)
 
-    async def _receive(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         await asyncio.sleep(self._every)
         return {"type": "http.request", "body": b"x" * self._sends, "more_body": True}
 
-    async def _send(self, message: Mapping[str, Any]) -> None:
+    async def send(self, message: Mapping[str, Any]) -> None:
         await asyncio.sleep(self._takes_after)
         self.messages.append(message)
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from allot.apiserver.http.connection_request import ConnectionRequest
 from allot.apiserver.http.connections import ConnectionLimits, Connections, Slot
 from allot.apiserver.http.http_exchange import (
-    CLOSE,
-    CONNECTION,
-    Headers,
-    HttpExchange,
+    ConnectionExchange,
     TransferLimits,
+    header_lines,
 )
 from allot.apiserver.http.metrics import Metrics
-from allot.apiserver.http.protocol import RequestConnection, ServerProtocol
+from allot.apiserver.http.protocol import ServerProtocol
+from allot.apiserver.http.request_tasks import RequestTasks
 from allot.apiserver.http.responses import Response
-
-HEADERS: Headers = [(b"content-type", b"text/plain"), (b"content-length", b"4")]
 
 
 class Transport(asyncio.Transport):
@@ -58,34 +57,58 @@ class Transport(asyncio.Transport):
         return 0
 
 
+class Answering:
+    """An application that answers with a function."""
+
+    transfer_limits = TransferLimits()
+
+    def __init__(self, serve: Callable[[ConnectionExchange], Awaitable[None]]) -> None:
+        self.serve: Any = serve
+
+
+def connected(
+    serve: Callable[[ConnectionExchange], Awaitable[None]],
+) -> tuple[ServerProtocol, Transport]:
+    config = uvicorn.Config(serve, http=ServerProtocol, ws="none", lifespan="off")
+    config.load()
+    state = ServerState()
+    state.default_headers = [(b"date", b"now")]
+    connections = Connections(ConnectionLimits(), Metrics())
+    slot = connections.admit("127.0.0.1", lambda: None)
+    assert isinstance(slot, Slot)
+    protocol = ServerProtocol(
+        connections,
+        slot,
+        Answering(serve),
+        RequestTasks(),
+        config=config,
+        server_state=state,
+        app_state={},
+    )
+    transport = Transport()
+    protocol.connection_made(transport)
+    return protocol, transport
+
+
 def asked(
-    request: bytes, answer: Callable[[RequestConnection, ServerProtocol], bool]
+    request: bytes, answer: Callable[[ConnectionRequest, ServerProtocol], bool]
 ) -> tuple[bool, Transport]:
     """Whether a request was answered at once, and what was written."""
 
     async def story() -> tuple[bool, Transport]:
         found: list[bool] = []
 
-        async def app(scope: Any, _receive: Any, send: Any) -> None:
-            connection = scope["extensions"][CONNECTION]
-            found.append(answer(connection, protocol))
+        async def serve(_: ConnectionExchange) -> None:
+            request = the_request(protocol)
+            found.append(answer(request, protocol))
             if not found[0]:
                 headers = [(b"content-length", b"0")]
-                await send({"type": "http.response.start", "status": 500, "headers": headers})
-                await send({"type": "http.response.body", "body": b""})
+                await request.send(
+                    {"type": "http.response.start", "status": 500, "headers": headers}
+                )
+                await request.send({"type": "http.response.body", "body": b""})
 
-        config = uvicorn.Config(app, http=ServerProtocol, ws="none", lifespan="off")
-        config.load()
-        state = ServerState()
-        state.default_headers = [(b"date", b"now")]
-        connections = Connections(ConnectionLimits(), Metrics())
-        slot = connections.admit("127.0.0.1", lambda: None)
-        assert isinstance(slot, Slot)
-        protocol = ServerProtocol(
-            connections, slot, config=config, server_state=state, app_state={}
-        )
-        transport = Transport()
-        protocol.connection_made(transport)
+        protocol, transport = connected(serve)
         protocol.data_received(request)
         while not found:
             await asyncio.sleep(0)
@@ -96,31 +119,69 @@ def asked(
     return asyncio.run(story())
 
 
-def write(*more: tuple[bytes, bytes]) -> Callable[[RequestConnection, ServerProtocol], bool]:
-    return lambda connection, _: connection.answer(200, [*HEADERS, *more], b"text")
+def the_request(protocol: ServerProtocol) -> ConnectionRequest:
+    assert protocol.cycle is not None
+    return protocol.cycle
+
+
+LINES = b"content-type: text/plain\r\ncontent-length: 4\r\n"
+
+
+def write(request: ConnectionRequest, _: ServerProtocol) -> bool:
+    return request.answer(200, LINES, b"text")
 
 
 @pytest.mark.parametrize(
-    ("request_line", "more", "head", "is_closed"),
+    ("request_line", "is_sent"),
     [
-        pytest.param(b"GET / HTTP/1.1", [], b"", False, id="goes-on"),
-        pytest.param(b"GET / HTTP/1.0", [], b"connection: close\r\n", True, id="old"),
-        pytest.param(b"GET / HTTP/1.1", [CLOSE], b"connection: close\r\n", True, id="asked"),
-        pytest.param(b"GET / HTTP/1.0", [CLOSE], b"connection: close\r\n", True, id="both"),
+        pytest.param(b"GET / HTTP/1.1", True, id="goes-on"),
+        pytest.param(b"GET / HTTP/1.0", False, id="old"),
+        pytest.param(b"GET / HTTP/1.1\r\nconnection: close", False, id="asked"),
     ],
 )
-def test_an_answer_is_written_at_once(
-    request_line: bytes, more: Headers, head: bytes, is_closed: bool
-) -> None:
-    is_sent, transport = asked(request_line + b"\r\n\r\n", write(*more))
+def test_an_answer_is_written_at_once(request_line: bytes, is_sent: bool) -> None:
+    found, transport = asked(request_line + b"\r\n\r\n", write)
 
-    assert is_sent
-    assert transport.written == (
-        b"HTTP/1.1 200 OK\r\ndate: now\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n"
-        + head
-        + b"\r\ntext"
+    assert found == is_sent
+    if is_sent:
+        assert transport.written == b"HTTP/1.1 200 OK\r\ndate: now\r\n%b\r\ntext" % LINES
+    assert transport.is_closed != is_sent
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        pytest.param(b"", [], id="goes-on"),
+        pytest.param(b"connection: close\r\n", [b"connection: close"], id="asked"),
+        pytest.param(b"audit-id: mine\r\n", [], id="named"),
+    ],
+)
+def test_answers_are_the_same_at_once_and_in_steps(line: bytes, more: list[bytes]) -> None:
+    """Those to requests that end the connection, or have a name, go in steps."""
+
+    async def story() -> bytes:
+        async def serve(exchange: ConnectionExchange) -> None:
+            await exchange.answer(Response(201, b"text", "text/plain", ((b"warning", b"w"),)))
+
+        protocol, transport = connected(serve)
+        protocol.data_received(b"GET / HTTP/1.1\r\n%b\r\n" % line)
+        await asyncio.sleep(0)
+        return transport.written
+
+    written = re.sub(rb"audit-id: [0-9a-z-]+\r\n", b"", asyncio.run(story()))
+    *lines, _, body = written.split(b"\r\n")
+    assert body == b"text"
+    assert sorted(lines) == sorted(
+        [
+            b"HTTP/1.1 201 Created",
+            b"cache-control: no-cache, private",
+            *more,
+            b"content-length: 4",
+            b"content-type: text/plain",
+            b"date: now",
+            b"warning: w",
+        ]
     )
-    assert transport.is_closed == is_closed
 
 
 @pytest.mark.parametrize(
@@ -128,17 +189,14 @@ def test_an_answer_is_written_at_once(
     [b"a\r\nset-cookie: b", b"a\nb", b"a\rb", b"a\r", b"a\n", b"a\0", b"\x7f", b"\x0b", b"\x1f"],
 )
 def test_headers_that_would_begin_another_one_are_not_written(value: bytes) -> None:
-    is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", write((b"warning", value)))
-
-    assert not is_sent
-    assert b"warning" not in transport.written
+    assert header_lines("text/plain", b"private", ((b"warning", value),)) == b""
+    assert header_lines("text/plain", b"private", ((value, b"text"),)) == b""
 
 
 def test_a_header_may_have_tabs_and_other_alphabets() -> None:
-    is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", write((b"warning", b"a\tb\xe4")))
+    lines = header_lines("text/plain", b"private", ((b"warning", b"a\tb\xe4"),))
 
-    assert is_sent
-    assert b"\r\nwarning: a\tb\xe4\r\n\r\ntext" in transport.written
+    assert lines.endswith(b"\r\nwarning: a\tb\xe4\r\n")
 
 
 BODY = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n%b\r\n%b"
@@ -156,22 +214,25 @@ BODY = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n%b\r\n%b"
 def test_a_whole_body_is_taken_at_once(request_bytes: bytes, body: bytes | None) -> None:
     found: list[bytes | None] = []
 
-    def take(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    def take(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
         protocol.flow.pause_reading()
         found.append(connection.whole_body())
         assert protocol.flow.read_paused == (body is None)
-        assert protocol.cycle.message_event.is_set() == (body is None and b"te" in request_bytes)
-        return write()(connection, protocol)
+        assert the_request(protocol).message_event.is_set() == (
+            body is None and b"te" in request_bytes
+        )
+        return write(connection, protocol)
 
     asked(request_bytes, take)
 
     assert found == [body]
 
 
-def test_an_idle_connection_keeps_no_headers_beside_the_scope() -> None:
-    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+def test_an_idle_connection_keeps_no_headers() -> None:
+    def answer(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
         assert protocol.headers == []
-        return write()(connection, protocol)
+        assert the_request(protocol)._head is None
+        return write(connection, protocol)
 
     is_sent, _ = asked(b"GET / HTTP/1.1\r\nx-long: %b\r\n\r\n" % (b"x" * 100_000), answer)
     assert is_sent
@@ -180,11 +241,11 @@ def test_an_idle_connection_keeps_no_headers_beside_the_scope() -> None:
 def test_a_client_that_is_gone_has_no_whole_body() -> None:
     found: list[bytes | None] = []
 
-    def take(connection: RequestConnection, protocol: ServerProtocol) -> bool:
-        protocol.cycle.disconnected = True
+    def take(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
+        the_request(protocol).disconnected = True
         found.append(connection.whole_body())
-        protocol.cycle.disconnected = False
-        connection.answer(200, HEADERS, b"text")
+        the_request(protocol).disconnected = False
+        connection.answer(200, LINES, b"text")
         found.append(connection.whole_body())
         return True
 
@@ -194,19 +255,19 @@ def test_a_client_that_is_gone_has_no_whole_body() -> None:
 
 
 def test_chunks_are_written_when_the_answer_consists_of_chunks() -> None:
-    def answer(connection: RequestConnection, _: ServerProtocol) -> bool:
+    def answer(connection: ConnectionRequest, _: ServerProtocol) -> bool:
         return connection.send_chunk(b"early")
 
     assert asked(b"GET / HTTP/1.1\r\n\r\n", answer)[0] is False
 
-    def streamed(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    def streamed(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
         begin(protocol)
         assert not connection.send_chunk(b"")
         assert connection.send_chunk(b"x" * 17)
         protocol.pause_writing()
         assert not connection.send_chunk(b"later")
         protocol.resume_writing()
-        protocol.cycle.disconnected = True
+        the_request(protocol).disconnected = True
         assert not connection.send_chunk(b"gone")
         return True
 
@@ -223,21 +284,21 @@ def begin(protocol: ServerProtocol) -> None:
     """Write the head of an answer without a length."""
     start: Any = {"type": "http.response.start", "status": 200, "headers": []}
     with pytest.raises(StopIteration):
-        protocol.cycle.send(start).send(None)
+        the_request(protocol).send(start).send(None)
 
 
-def answered_head(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+def answered_head(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
     begin(protocol)
     assert not connection.send_chunk(b"a body")
-    protocol.cycle.disconnected = True
+    the_request(protocol).disconnected = True
     return True
 
 
 def test_a_client_that_takes_nothing_is_waited_for() -> None:
-    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    def answer(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
         protocol.pause_writing()
         try:
-            return write()(connection, protocol)
+            return write(connection, protocol)
         finally:
             protocol.resume_writing()
 
@@ -245,9 +306,9 @@ def test_a_client_that_takes_nothing_is_waited_for() -> None:
 
 
 def test_a_client_that_is_gone_gets_nothing() -> None:
-    def answer(connection: RequestConnection, protocol: ServerProtocol) -> bool:
+    def answer(connection: ConnectionRequest, protocol: ServerProtocol) -> bool:
         protocol.connection_lost(ConnectionResetError())
-        return write()(connection, protocol)
+        return write(connection, protocol)
 
     is_sent, transport = asked(b"GET / HTTP/1.1\r\n\r\n", answer)
 
@@ -258,27 +319,19 @@ def test_a_client_that_is_gone_gets_nothing() -> None:
 def test_an_answered_request_is_freed_without_a_search_for_cycles() -> None:
     """Of those that take long, cycles are never found."""
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await HttpExchange(scope, receive, send, TransferLimits()).answer(Response(200, b"body"))
+    async def serve(exchange: ConnectionExchange) -> None:
+        await exchange.answer(Response(200, b"body"))
 
     async def story() -> None:
-        config = uvicorn.Config(app, http=ServerProtocol, ws="none", lifespan="off")
-        config.load()
-        connections = Connections(ConnectionLimits(), Metrics())
-        slot = connections.admit("127.0.0.1", lambda: None)
-        assert isinstance(slot, Slot)
-        protocol = ServerProtocol(
-            connections, slot, config=config, server_state=ServerState(), app_state={}
-        )
-        protocol.connection_made(Transport())
+        protocol, _ = connected(serve)
         cycles = []
-        for _ in range(2):
+        for _ in range(4):
             protocol.data_received(b"GET / HTTP/1.1\r\n\r\n")
-            cycles.append(weakref.ref(protocol.cycle))
-            while not protocol.cycle.response_complete:
+            cycles.append(weakref.ref(the_request(protocol)))
+            while not the_request(protocol).response_complete:
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
-        assert cycles[0]() is None
+        assert [cycle() for cycle in cycles[:-1]] == [None] * 3
         protocol.connection_lost(None)
 
     gc.disable()

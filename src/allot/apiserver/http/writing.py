@@ -237,12 +237,15 @@ class WriteHandlers:
             read = read_applied(request.body)
         else:
             read = await self._workers.run(size, lambda: read_applied(request.body))
-        duplicates = [] if options.field_validation == "Ignore" else read.duplicates
+        duplicates = read.duplicates
+        if duplicates and options.field_validation == "Ignore":
+            duplicates = []
         if duplicates and options.field_validation == "Strict":
             raise refuse_duplicates(duplicates)
         manager, force = request.query.get("fieldManager", ""), request.flag("force")
         misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._gates else 500
-        return Configuration(read.document, manager, force, misfit_code), duplicates
+        configuration = Configuration(read.document, manager, force, misfit_code, read.claim_names)
+        return configuration, duplicates
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
         options = delete_options(request, "delete")

@@ -367,9 +367,10 @@ def prepare_status_update(pod: RawObject, old: StoredPod, request: WriteRequest)
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and before.get(field):
             status[field] = before[field]
-    for field in _CONTAINER_STATUSES:
-        if status.get(field):
-            status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
+    if not status.keys().isdisjoint(_CONTAINER_STATUSES):
+        for field in _CONTAINER_STATUSES:
+            if status.get(field):
+                status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
     _drop_disabled_status_fields(status, before, request)
     return old.with_parts({"status": status}, metadata)
 
@@ -388,6 +389,8 @@ def _drop_disabled_status_fields(
     for gate, field in _STATUS_FIELDS:
         if field in status and gate not in request.gates and not before.get(field):
             del status[field]
+    if status.keys().isdisjoint(_CONTAINER_STATUSES):
+        return
     for field in _CONTAINER_STATUSES:
         if field not in status:
             continue

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
+from typing import Final
 
 from allot.api.identities import DeviceId
 from allot.api.resource import GROUP
-from allot.api.slices import Device, ResourceSlice
+from allot.api.slices import Device, ResourceSliceSpec
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+
+_name: Final = attrgetter("name")
 
 
 class PublishedDevices:
@@ -31,15 +35,14 @@ class PublishedDevices:
         for place, stored in slices:
             if pacer is not None and pacer.is_due:
                 await pacer.pause()
-            slice_: ResourceSlice = stored.object
-            generation, names = slice_.spec.pool.generation, wanted[place]
-            for published in slice_.spec.devices or ():
-                if published.name not in names:
-                    continue
-                device = DeviceId(*place, published.name)
-                if generation > generations.get(device, -1):
-                    generations[device] = generation
-                    found[device] = published
+            spec: ResourceSliceSpec = stored.object.spec
+            published = spec.devices or ()
+            names = list(map(_name, published))
+            for name in wanted[place].intersection(names):
+                device = DeviceId(*place, name)
+                if spec.pool.generation > generations.get(device, -1):
+                    generations[device] = spec.pool.generation
+                    found[device] = published[names.index(name)]
         return found
 
     async def drivers(self) -> set[str]:

@@ -94,7 +94,7 @@ def with_claim_names(
     if fields is None:
         return None
     entries = field_manager.with_applier(
-        metadata.managed_fields, fields, fields.keys(), manager, written_time(now)
+        metadata.managed_fields, fields, manager, written_time(now)
     )
     if entries is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, Final
 
@@ -198,20 +199,21 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
 
     def compared(self, differences: Differences) -> Comparison:
         old, new = self.old, self.new
-        names = [
-            name
-            for name in _names_but(old.__class__, differences.ignored)
-            if (was := getattr(old, name)) is not (is_now := getattr(new, name)) and was != is_now
-        ]
-        if names == _ONLY_STATUS and new.__class__ is ResourceClaim:
+        fields = _names_but(old.__class__, differences.ignored)
+        if fields == _ONLY_STATUS and new.__class__ is ResourceClaim:
             shape = allocation_shape(old.status, new.status)
             if shape is not None:
-                found = differences.of_shape(shape, partial(self.differing, names))
+                found = differences.of_shape(shape, partial(self.differing, fields))
                 return for_consumer(found, new.status.reserved_for[0].uid)
+        names = [
+            name
+            for name in fields
+            if (was := getattr(old, name)) is not (is_now := getattr(new, name)) and was != is_now
+        ]
         return differences.of_text(self.differing(names))
 
-    def differing(self, names: list[str]) -> bytes:
-        """Both with the fields that differ, as one list."""
+    def differing(self, names: Sequence[str]) -> bytes:
+        """Both with these fields, which differ, as one list."""
         old, new = self.old, self.new
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
@@ -223,7 +225,7 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
         return scheme.encode_parts(old, new, names, version)
 
 
-_ONLY_STATUS: Final = ["status"]
+_ONLY_STATUS: Final = ("status",)
 
 
 @cache

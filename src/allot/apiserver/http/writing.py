@@ -23,7 +23,7 @@ from allot.apiserver.http.field_tracking import (
     with_managers_of,
 )
 from allot.apiserver.http.list_options import list_options
-from allot.apiserver.http.negotiation import JSON, Body
+from allot.apiserver.http.negotiation import APPLY, JSON, Body, media_type
 from allot.apiserver.http.object_bodies import (
     ObjectBodies,
     ReadBody,
@@ -165,10 +165,11 @@ class WriteHandlers:
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
-        patch = Patch(request, target, self._gates)
-        check_patch_options(request, is_apply=patch.is_apply)
-        if patch.is_apply:
+        if media_type(request.header("content-type")) == APPLY:
+            check_patch_options(request, is_apply=True)
             return await self._apply_configuration(request, target, options)
+        patch = Patch(request, target, self._gates)
+        check_patch_options(request, is_apply=False)
         warnings: list[str] = []
 
         def patched(old: Any, write: WriteRequest) -> Any:

@@ -343,40 +343,41 @@ class FieldManager:
         if (config.get("apiVersion"), config.get("kind")) != (self._api_version, self._kind):
             return None
         parts = _parts_of(config, named)
-        fields = None if parts is config else self.fields_of(parts)
-        if not fields:
-            return None
         elements = {f"f:{name}" for name in parts}
-        entries = self.with_applier(known, fields, elements, manager, now)
-        if entries is None:
+        if parts is config or not self._is_alone(known, elements, manager):
+            return None
+        fields = self._updater.valid_fields(parts)
+        if not fields:
             return None
         base = _completed(live, self._empty_parts)
         document = merge(self._updater.type, base, parts)
         if same_value(base, document):
             return None
-        return Merged(document, entries, True)
+        mine = self._new_entry(manager, APPLY, fields, now)
+        return Merged(document, managers.in_order([*known, mine]), True)
+
+    def with_applier(
+        self, known: Entries, fields: FieldSet, manager: str, now: str
+    ) -> list[dict[str, Any]] | None:
+        """The entries after a new manager applied these fields; None if another owns anything in the same top-level fields, or it is not new."""
+        if not self._is_alone(known, fields.keys(), manager):
+            return None
+        return managers.in_order([*known, self._new_entry(manager, APPLY, fields, now)])
 
     def fields_of(self, config: Document) -> FieldSet | None:
         """The fields that a manager owns who applies this; None unless it certainly is valid."""
         return self._updater.valid_fields(config)
 
-    def with_applier(
-        self,
-        known: Entries,
-        fields: FieldSet,
-        elements: AbstractSet[str],
-        manager: str,
-        now: str,
-    ) -> list[dict[str, Any]] | None:
-        """The entries after a new manager applied these fields; None if it is not new, or another owns anything in the same top-level `elements`."""
+    def _is_alone(self, known: Entries, elements: AbstractSet[str], manager: str) -> bool:
+        """Whether the manager is new, and no other owns anything in these top-level fields."""
         if manager == KUBECTL or not self._can_stay(known) or not managers.are_distinct(known):
-            return None
+            return False
         for entry in known:
-            owned = entry.get("fieldsV1")
+            fields = entry.get("fieldsV1")
             is_own = entry["operation"] == APPLY and entry.get("manager") == manager
-            if is_own or not owned or not elements.isdisjoint(owned):
-                return None
-        return managers.in_order([*known, self._new_entry(manager, APPLY, fields, now)])
+            if is_own or not fields or not elements.isdisjoint(fields):
+                return False
+        return True
 
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool

@@ -77,8 +77,9 @@ def completed(
     """What an update stores in place of `old`, and warnings; raises `ApiError` if the proposed object is not accepted."""
     outcome = update.complete(proposed, old, request)
     new, warnings = accepted(outcome, resource, old.metadata.name)
-    # Managers may own a hundred thousand fields: of a large object this is not on the event loop.
-    new = with_known_times(new, old, storage_codec(resource))
+    if new.metadata.managed_fields is not old.metadata.managed_fields:
+        # Managers may own a hundred thousand fields: of a large object this is not on the event loop.
+        new = with_known_times(new, old, storage_codec(resource))
     if isinstance(new, RawObject) or new.spec == old.spec:
         return new, warnings
     return new, [*warnings, *rule_warnings(new, request.gates)]

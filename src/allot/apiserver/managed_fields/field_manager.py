@@ -370,14 +370,14 @@ class FieldManager:
 
     def _is_alone(self, known: Entries, elements: AbstractSet[str], manager: str) -> bool:
         """Whether the manager is new, and no other owns anything in these top-level fields."""
-        if manager == KUBECTL or not self._can_stay(known) or not managers.are_distinct(known):
+        if manager == KUBECTL or not self._can_stay(known):
             return False
         for entry in known:
             fields = entry.get("fieldsV1")
             is_own = entry["operation"] == APPLY and entry.get("manager") == manager
             if is_own or not fields or not elements.isdisjoint(fields):
                 return False
-        return True
+        return managers.are_distinct(known)
 
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from allot.api.base import replace
+from allot.api.claims import ResourceClaim
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
@@ -45,7 +46,10 @@ class Written(msgspec.Struct, frozen=True):
 
 def is_as_sent(sent: Any, written: Written) -> bool:
     """Whether a typed object is stored as it was sent, but for what the server alone knows: its version and managers."""
-    stored, known = written.stored.object, sent.metadata
+    kept, known = None, sent.metadata
+    if sent.__class__ is ResourceClaim:  # what is kept of one is what is stored
+        kept = written.stored.kept_content
+    stored = written.stored.object if kept is None else kept
     metadata = replace(
         stored.metadata,
         resource_version=known.resource_version,

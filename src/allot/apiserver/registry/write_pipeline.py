@@ -333,14 +333,12 @@ def metadata_for_update(metadata: ObjectMeta, stored: ObjectMeta) -> ObjectMeta:
 
 def keeps_stored(metadata: ObjectMeta, stored: ObjectMeta) -> bool:
     """Whether it is what `metadata_for_update` makes of it, as that of an object that was read and written back."""
-    return (
-        bool(metadata.resource_version)
-        and metadata.uid == stored.uid
-        and metadata.generation == stored.generation
-        and metadata.creation_timestamp == stored.creation_timestamp
-        and stored.deletion_timestamp in (None, metadata.deletion_timestamp)
-        and (
-            stored.deletion_grace_period_seconds is None
-            or metadata.deletion_grace_period_seconds is not None
-        )
+    if not metadata.resource_version or _stored_fields(metadata) != _stored_fields(stored):
+        return False
+    return stored.deletion_timestamp in (None, metadata.deletion_timestamp) and (
+        stored.deletion_grace_period_seconds is None
+        or metadata.deletion_grace_period_seconds is not None
     )
+
+
+_stored_fields: Final = attrgetter("uid", "generation", "creation_timestamp")

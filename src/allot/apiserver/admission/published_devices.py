@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import Final
 
 from allot.api.identities import DeviceId
@@ -11,8 +10,10 @@ from allot.api.resource import GROUP
 from allot.api.slices import Device, ResourceSliceSpec
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
 
-_name: Final = attrgetter("name")
+MAX_KNOWN: Final = 1024
+"""Slices whose devices are remembered."""
 
 
 class PublishedDevices:
@@ -20,6 +21,8 @@ class PublishedDevices:
 
     def __init__(self, caches: Caches) -> None:
         self._cache = caches.of(resource_named(GROUP, "resourceslices"))
+        self._positions: dict[str, tuple[int, dict[str, int]]] = {}
+        """The devices of slices that were looked into, by key: the revision, and positions by name."""
 
     async def find(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
         """Those of the devices that are published, from the newest generation of their pool."""
@@ -35,15 +38,29 @@ class PublishedDevices:
         for place, stored in slices:
             if pacer is not None and pacer.is_due:
                 await pacer.pause()
-            spec: ResourceSliceSpec = stored.object.spec
-            published = spec.devices or ()
-            names = list(map(_name, published))
-            for name in wanted[place].intersection(names):
-                device = DeviceId(*place, name)
-                if spec.pool.generation > generations.get(device, -1):
-                    generations[device] = spec.pool.generation
-                    found[device] = published[names.index(name)]
+            known = self._positions.get(stored.key)
+            if known is None or known[0] != stored.revision:
+                known = stored.revision, self._read_positions(stored)
+            for name in wanted[place]:
+                position = known[1].get(name)
+                if position is None:
+                    continue
+                spec: ResourceSliceSpec = stored.object.spec
+                device, generation = DeviceId(*place, name), spec.pool.generation
+                if spec.devices and generation > generations.get(device, -1):
+                    generations[device] = generation
+                    found[device] = spec.devices[position]
         return found
+
+    def _read_positions(self, stored: StoredObject) -> dict[str, int]:
+        """The positions of the devices of a slice by name: of two with one name the first."""
+        spec: ResourceSliceSpec = stored.object.spec
+        names = [device.name for device in spec.devices or ()]
+        positions = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
+        if stored.key not in self._positions and len(self._positions) >= MAX_KNOWN:
+            self._positions.clear()
+        self._positions[stored.key] = stored.revision, positions
+        return positions
 
     async def drivers(self) -> set[str]:
         """Every driver that has slices."""

@@ -22,6 +22,12 @@ def validate_pod_status_update(new: RawObject, old: RawObject) -> Iterator[Field
     status, before = as_part(new.rest.get("status")), as_part(old.rest.get("status"))
     if status == before:
         return
+    if (
+        status.keys().isdisjoint(_LOOKED_AT)
+        and before.keys().isdisjoint(_LOOKED_AT)
+        and status.get("qosClass") == before.get("qosClass")
+    ):
+        return  # as the status of a new pod
     if status.get("conditions"):
         yield from _validate_conditions(parts(status, "conditions"))
     if status.get("nominatedNodeName") != before.get("nominatedNodeName"):
@@ -44,6 +50,10 @@ def validate_pod_status_update(new: RawObject, old: RawObject) -> Iterator[Field
 
 _RESTARTED: Final = ("containerStatuses", "initContainerStatuses")
 _WITH_USERS: Final = (*_RESTARTED, "ephemeralContainerStatuses")
+_LOOKED_AT: Final = frozenset(
+    (*_WITH_USERS, "conditions", "nominatedNodeName", "observedGeneration", "podIPs", "hostIPs")
+)
+"""Fields that have rules of their own."""
 
 
 def _validate_nomination(node: str, pod: RawObject) -> Iterator[FieldError]:

@@ -73,6 +73,8 @@ class RequestNames(NamedTuple):
 
     @staticmethod
     def of(claim: DeviceClaim) -> RequestNames:
+        if len(claim.requests) == 1 and not claim.requests[0].first_available:
+            return RequestNames(frozenset((claim.requests[0].name,)))
         # Of requests with the same name, which is an error of its own, the last one counts.
         by_name = {request.name: request for request in claim.requests}
         alternatives = {

@@ -287,7 +287,7 @@ class Chain:
         for plugin in self._validating:
             admitted = await plugin.validate(attributes)
             if admitted is not ADMITTED:
-                result = result.and_then(admitted)
+                result = admitted if result is ADMITTED else result.and_then(admitted)
         if not self.activity.is_idle:
             result = result.and_then(Admitted((), await self._dynamic.validate(attributes)))
         return result

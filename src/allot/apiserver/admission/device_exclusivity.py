@@ -78,20 +78,23 @@ class DeviceExclusivity:
     async def validate(self, attributes: AdmissionAttributes) -> Admitted:
         old: ResourceClaim = attributes.old
         new: ResourceClaim | None = None if attributes.is_removal else attributes.new or old
-        if attributes.info.dry_run:
-            return ADMITTED
-        if (
+        if attributes.info.dry_run or (
             new is not None
             and new.status.allocation is old.status.allocation
             and new.metadata.uid == old.metadata.uid
         ):
-            return ADMITTED  # as most writes of claims are
+            return ADMITTED  # most writes of claims leave the allocation as it is
         before = holdings_of(old) if old.status.allocation is not None else {}
         after = holdings_of(new)
         devices = touched_devices(before, after)
         if not devices:
             return ADMITTED
-        entries = {device: await self._store.get(record_key(device)) for device in devices}
+        entries: dict[DeviceId, Entry | None] = {}
+        size = 0  # a device may have thousands of shares
+        for device in devices:
+            entry = entries[device] = await self._store.get(record_key(device))
+            if entry is not None:
+                size += len(entry.value)
         published = await self._published.find(devices)
         resource, name = attributes.resource, attributes.key.name
         if new is not None:
@@ -99,11 +102,6 @@ class DeviceExclusivity:
             if errors:
                 raise api_errors.invalid(resource.group, resource.kind, name, errors)
         checks_shares = CHECK_CONSUMED_CAPACITY in self._gates
-        # A device may have thousands of shares.
-        size = 0
-        for entry in entries.values():
-            if entry is not None:
-                size += len(entry.value)
         find = partial(
             changed_records, before, after, entries, published, checks_shares=checks_shares
         )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from allot.api.identities import DeviceId
 from allot.api.resource import GROUP
-from allot.api.slices import Device, ResourceSlice
+from allot.api.slices import Device, ResourceSliceSpec
 from allot.apiserver.pacing import Pacer
 from allot.apiserver.watch_cache.caches import Caches, resource_named
+from allot.apiserver.watch_cache.stored_objects import StoredObject
+
+MAX_KNOWN: Final = 1024
+"""Slices whose devices are remembered."""
 
 
 class PublishedDevices:
@@ -16,6 +21,8 @@ class PublishedDevices:
 
     def __init__(self, caches: Caches) -> None:
         self._cache = caches.of(resource_named(GROUP, "resourceslices"))
+        self._positions: dict[str, tuple[int, dict[str, int]]] = {}
+        """The devices of slices that were looked into, by key: the revision, and positions by name."""
 
     async def find(self, devices: Iterable[DeviceId]) -> dict[DeviceId, Device]:
         """Those of the devices that are published, from the newest generation of their pool."""
@@ -31,16 +38,29 @@ class PublishedDevices:
         for place, stored in slices:
             if pacer is not None and pacer.is_due:
                 await pacer.pause()
-            slice_: ResourceSlice = stored.object
-            generation, names = slice_.spec.pool.generation, wanted[place]
-            for published in slice_.spec.devices or ():
-                if published.name not in names:
+            known = self._positions.get(stored.key)
+            if known is None or known[0] != stored.revision:
+                known = stored.revision, self._read_positions(stored)
+            for name in wanted[place]:
+                position = known[1].get(name)
+                if position is None:
                     continue
-                device = DeviceId(*place, published.name)
-                if generation > generations.get(device, -1):
+                spec: ResourceSliceSpec = stored.object.spec
+                device, generation = DeviceId(*place, name), spec.pool.generation
+                if spec.devices and generation > generations.get(device, -1):
                     generations[device] = generation
-                    found[device] = published
+                    found[device] = spec.devices[position]
         return found
+
+    def _read_positions(self, stored: StoredObject) -> dict[str, int]:
+        """The positions of the devices of a slice by name: of two with one name the first."""
+        spec: ResourceSliceSpec = stored.object.spec
+        names = [device.name for device in spec.devices or ()]
+        positions = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
+        if stored.key not in self._positions and len(self._positions) >= MAX_KNOWN:
+            self._positions.clear()
+        self._positions[stored.key] = stored.revision, positions
+        return positions
 
     async def drivers(self) -> set[str]:
         """Every driver that has slices."""

@@ -10,6 +10,7 @@ import msgspec
 from allot.api.json_limits import MAX_VALUES
 from allot.api.strictness import has_no_duplicates
 from allot.apiserver.api_errors import ApiError, bad_request
+from allot.apiserver.http.claim_names import ClaimNames, read_claim_names
 from allot.apiserver.object_limits import check_json_limits
 from allot.apiserver.pacing import release_interpreter
 from allot.apiserver.yaml_documents import YamlError, parse_documents
@@ -20,10 +21,15 @@ class AppliedConfiguration(NamedTuple):
 
     document: dict[str, Any]
     duplicates: list[str]
+    claim_names: ClaimNames | None = None
+    """The same, if it is nothing but the names of a pod's claims."""
 
 
 def read_configuration(body: bytes) -> AppliedConfiguration:
     """The first document of a body; 400 if it is not an object."""
+    claim_names = read_claim_names(body)
+    if claim_names is not None:
+        return AppliedConfiguration(msgspec.json.decode(body), [], claim_names)
     found = _from_json(body) if body.lstrip()[:1] == b"{" else None
     value, duplicates = _from_yaml(body) if found is None else (found, [])
     if value is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.http.routes import Target
 from allot.apiserver.kinds.reset_fields import reset_fields
 from allot.apiserver.kinds.resources import Resource
+from allot.apiserver.managed_fields.allocations import allocation_shape, for_consumer
 from allot.apiserver.managed_fields.comparison import Comparison
 from allot.apiserver.managed_fields.custom_schemas import custom_value_type
 from allot.apiserver.managed_fields.field_manager import FieldManager
@@ -196,16 +198,23 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
         return partial_document(self.old, self.target), partial_document(self.new, self.target)
 
     def compared(self, differences: Differences) -> Comparison:
-        return differences.of_text(self.differing(differences.ignored))
-
-    def differing(self, ignored: frozenset[str]) -> bytes:
-        """Both with the fields that differ, as one list."""
         old, new = self.old, self.new
+        fields = _names_but(old.__class__, differences.ignored)
+        if fields == _ONLY_STATUS and new.__class__ is ResourceClaim:
+            shape = allocation_shape(old.status, new.status)
+            if shape is not None:
+                found = differences.of_shape(shape, partial(self.differing, fields))
+                return for_consumer(found, new.status.reserved_for[0].uid)
         names = [
             name
-            for name in _names_but(old.__class__, ignored)
+            for name in fields
             if (was := getattr(old, name)) is not (is_now := getattr(new, name)) and was != is_now
         ]
+        return differences.of_text(self.differing(names))
+
+    def differing(self, names: Sequence[str]) -> bytes:
+        """Both with these fields, which differ, as one list."""
+        old, new = self.old, self.new
         if "metadata" in names:
             before, after = _differing_metadata(old.metadata, new.metadata)
             if len(names) == 1:
@@ -214,6 +223,9 @@ class UpdatedTyped(msgspec.Struct, frozen=True):
         resource = self.target.resource
         version = scheme.version_of(resource.info, self.target.version)
         return scheme.encode_parts(old, new, names, version)
+
+
+_ONLY_STATUS: Final = ("status",)
 
 
 @cache

@@ -86,11 +86,21 @@ def with_managers(obj: Any, managers: Managers, target: Target) -> Any:
 def tracked(update: Update, request: ApiRequest, target: Target) -> Update:
     """The same update, with managedFields of what the client proposes: admission owns nothing."""
 
-    def propose(old: Any, write: WriteRequest) -> tuple[Any, Managers]:
-        new = update.propose(old, write)
-        return new, managers_after(new, old, request, target, write.now)
+    managers: Managers = ()
 
-    return with_managers_of(propose, update.complete, target)
+    def propose(old: Any, write: WriteRequest) -> Any:
+        nonlocal managers
+        new = update.propose(old, write)
+        managers = managers_after(new, old, request, target, write.now)
+        return new
+
+    def complete(new: Any, old: Any, write: WriteRequest) -> Outcome:
+        outcome = update.complete(new, old, write)
+        if not isinstance(outcome, Accepted):
+            return outcome
+        return Accepted(with_managers(outcome.object, managers, target), outcome.warnings)
+
+    return Update(propose, complete)
 
 
 def with_managers_of(

@@ -22,11 +22,12 @@ from allot.apiserver.yaml_documents import YamlError, parse_documents
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = MEDIA_TYPE
+APPLY: Final = "application/apply-patch+yaml"
 PATCH_FORMATS: Final[Mapping[str, str]] = {
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
     "application/strategic-merge-patch+json": "strategic",
-    "application/apply-patch+yaml": "apply",
+    APPLY: "apply",
 }
 """The kind of patch by content type."""
 

@@ -48,7 +48,7 @@ _TYPE: Final = frozenset(("kind", "apiVersion"))
 
 
 class Patch:
-    """A patch that can be applied again after a write conflict."""
+    """A patch that can be applied again after a write conflict. What a server-side apply sends is none."""
 
     def __init__(self, request: ApiRequest, target: Target, gates: FeatureGates) -> None:
         self._gates = gates
@@ -60,11 +60,10 @@ class Patch:
         except BodyError as error:
             raise error.api_error() from None
         self._body = request.body
-        self.is_apply = self._format == "apply"
         self._schema = None
         if self.is_strategic and not is_custom:
             self._schema = type_of(target.resource.gvk(target.version))
-        parts = None if self.is_apply else touched_parts(self._format, self._body)
+        parts = touched_parts(self._format, self._body)
         self.parts = None if parts is None else parts - _TYPE
         """The top-level fields that it touches; None if these may be all of them."""
 

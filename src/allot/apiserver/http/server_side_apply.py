@@ -16,6 +16,7 @@ from allot.api.raw import RawObject
 from allot.api.times import written_time
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError, Cause, Details, bad_request
+from allot.apiserver.http.claim_names import ClaimNames, with_claim_names
 from allot.apiserver.http.field_managers import (
     KindVersions,
     field_manager_of,
@@ -55,12 +56,19 @@ class Configuration(NamedTuple):
     force: bool
     misfit_code: int = 400
     """The code of the answer if it does not fit the schema."""
+    claim_names: ClaimNames | None = None
+    """What is applied, if it is nothing but the names of a pod's claims."""
 
 
 def apply_to(
     old: Any, configuration: Configuration, target: Target, now: datetime
 ) -> tuple[Any, Managers]:
     """The object that an apply makes of a stored one, before it is checked, and its managedFields."""
+    if configuration.claim_names is not None:
+        names, document = configuration.claim_names, configuration.document
+        named = with_claim_names(old, names, document, configuration.manager, target, now)
+        if named is not None:
+            return named
     codec = codec_for(target.resource)
     if isinstance(codec, RawCodec) and codec.has_parts((), target.version):
         found = _applied_alone(codec, old, configuration, target, now)

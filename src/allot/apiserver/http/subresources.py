@@ -19,6 +19,7 @@ from allot.apiserver.auth.authentication import User
 from allot.apiserver.dynamic_admission.admission import DynamicAdmission
 from allot.apiserver.http.delete_options import check_options
 from allot.apiserver.http.field_tracking import Managers, tracked, with_managers_of
+from allot.apiserver.http.negotiation import JSON
 from allot.apiserver.http.object_bodies import OTHER_NAMESPACE, unnamed
 from allot.apiserver.http.patch_bodies import is_apply_patch
 from allot.apiserver.http.pod_logs import NO_KUBELET, NO_PROCESSES, no_connection
@@ -32,7 +33,7 @@ from allot.apiserver.http.responses import Response, json_response, warning_head
 from allot.apiserver.http.routes import Target
 from allot.apiserver.http.scale_writes import ScaleWrites, check_place, document_of
 from allot.apiserver.http.writing import WriteHandlers
-from allot.apiserver.kinds.definition import BINDING, EVICTION
+from allot.apiserver.kinds.definition import BINDING, BINDING_KIND, EVICTION
 from allot.apiserver.kinds.eviction import (
     BUDGET_CAUSE,
     EvictionGranted,
@@ -196,10 +197,12 @@ class Subresources:
 
     async def _bind(self, request: ApiRequest, target: Target) -> Response:
         options = write_options(request, "create")
-        document, ignored = await self._document(request, target)
+        binding, warnings = await self.document(request, BINDING_KIND)
         info = self._writes.request_info(request, target, "create", options)
-        binding, warnings = await self._admit(target, document, info)
-        return await self._bound(target, info, binding, (*ignored, *warnings))
+        if not self._dynamic.activity.is_idle:
+            binding, more = await self._admit(target, binding, info)
+            warnings += more
+        return await self._bound(target, info, binding, tuple(warnings))
 
     async def _bound(
         self,
@@ -416,10 +419,11 @@ class Subresources:
 
         400 if it is of another kind, has another name, or unknown fields if that matters.
         """
+        if kind == BINDING_KIND and request.header("content-type") == JSON:
+            plain = plain_binding(request.body)
+            if plain is not None:
+                return plain, []
         body = (await self._writes.read_body(request, kind)).json
-        plain = plain_binding(body) if kind == BINDING.kind else None
-        if plain is not None:
-            return plain, []
         validation = request.query.get("fieldValidation")
         issues: list[str] = []
         read = partial(document_of, kind, body, name, None if validation == "Ignore" else issues)

@@ -23,7 +23,7 @@ from allot.apiserver.http.field_tracking import (
     with_managers_of,
 )
 from allot.apiserver.http.list_options import list_options
-from allot.apiserver.http.negotiation import JSON, Body
+from allot.apiserver.http.negotiation import APPLY, JSON, Body, media_type
 from allot.apiserver.http.object_bodies import (
     ObjectBodies,
     ReadBody,
@@ -165,10 +165,11 @@ class WriteHandlers:
 
     async def patch(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "patch")
-        patch = Patch(request, target, self._gates)
-        check_patch_options(request, is_apply=patch.is_apply)
-        if patch.is_apply:
+        if media_type(request.header("content-type")) == APPLY:
+            check_patch_options(request, is_apply=True)
             return await self._apply_configuration(request, target, options)
+        patch = Patch(request, target, self._gates)
+        check_patch_options(request, is_apply=False)
         warnings: list[str] = []
 
         def patched(old: Any, write: WriteRequest) -> Any:
@@ -237,12 +238,15 @@ class WriteHandlers:
             read = read_applied(request.body)
         else:
             read = await self._workers.run(size, lambda: read_applied(request.body))
-        duplicates = [] if options.field_validation == "Ignore" else read.duplicates
+        duplicates = read.duplicates
+        if duplicates and options.field_validation == "Ignore":
+            duplicates = []
         if duplicates and options.field_validation == "Strict":
             raise refuse_duplicates(duplicates)
         manager, force = request.query.get("fieldManager", ""), request.flag("force")
         misfit_code = 400 if BAD_CONFIGURATION_IS_BAD_REQUEST in self._gates else 500
-        return Configuration(read.document, manager, force, misfit_code), duplicates
+        configuration = Configuration(read.document, manager, force, misfit_code, read.claim_names)
+        return configuration, duplicates
 
     async def delete(self, request: ApiRequest, target: Target) -> Written:
         options = delete_options(request, "delete")

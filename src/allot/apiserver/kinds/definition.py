@@ -28,7 +28,8 @@ class Subresource(NamedTuple):
 
 STATUS: Final = Subresource("status")
 SCALE: Final = Subresource("scale", kind=GroupVersionKind("autoscaling", "v1", "Scale"))
-BINDING: Final = Subresource("binding", ("create",), GroupVersionKind("", "v1", "Binding"))
+BINDING_KIND: Final = GroupVersionKind("", "v1", "Binding")
+BINDING: Final = Subresource("binding", ("create",), BINDING_KIND)
 EVICTION: Final = Subresource("eviction", ("create",), GroupVersionKind("policy", "v1", "Eviction"))
 TOKEN: Final = Subresource(
     "token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ from allot.api.raw import RawObject
 from allot.apiserver.kinds.pod_specs import POD_SPECS, SpecFacts
 from allot.apiserver.kinds.request import WriteRequest, generated_name
 from allot.apiserver.known_results import LastResult
+from allot.features import FeatureGates
 from allot.validation.fields import FieldError, FieldPath, forbidden, invalid
 from allot.validation.internal_types import internal_value
 from allot.validation.lists import identity
@@ -367,9 +369,10 @@ def prepare_status_update(pod: RawObject, old: StoredPod, request: WriteRequest)
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and before.get(field):
             status[field] = before[field]
-    for field in _CONTAINER_STATUSES:
-        if status.get(field):
-            status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
+    if not status.keys().isdisjoint(_CONTAINER_STATUSES):
+        for field in _CONTAINER_STATUSES:
+            if status.get(field):
+                status[field] = [_EMPTY_CONTAINER_STATUS | each for each in status[field]]
     _drop_disabled_status_fields(status, before, request)
     return old.with_parts({"status": status}, metadata)
 
@@ -381,13 +384,21 @@ _STATUS_FIELDS: Final = (
 )
 
 
+@lru_cache(64)
+def _disabled_status_fields(gates: FeatureGates) -> tuple[str, ...]:
+    """The fields whose gate is off: a server has the same gates for all requests."""
+    return tuple(field for gate, field in _STATUS_FIELDS if gate not in gates)
+
+
 def _drop_disabled_status_fields(
     status: dict[str, Any], before: Mapping[str, Any], request: WriteRequest
 ) -> None:
     """Removes from a status what is behind gates that are off, unless the stored status has it."""
-    for gate, field in _STATUS_FIELDS:
-        if field in status and gate not in request.gates and not before.get(field):
+    for field in _disabled_status_fields(request.gates):
+        if field in status and not before.get(field):
             del status[field]
+    if status.keys().isdisjoint(_CONTAINER_STATUSES):
+        return
     for field in _CONTAINER_STATUSES:
         if field not in status:
             continue

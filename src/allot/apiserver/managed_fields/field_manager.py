@@ -8,6 +8,7 @@ are removed unless others own them, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
@@ -186,17 +187,12 @@ class FieldManager:
         return managers.encode(managers.capped(left))
 
     def _can_stay(self, entries: Entries) -> bool:
-        """Whether there are entries, each of another manager, all in the version that is written and of the schema as it is now.
-
-        A write to the scale endpoint may leave two entries of one manager.
-        """
+        """Whether there are entries, all in the version that is written and of the schema as it is now."""
         version = self._api_version
         for entry in entries:
             if entry["apiVersion"] != version:
                 return False
-        if len(entries) < 2:
-            return bool(entries) and not self._schema_changes
-        return managers.are_distinct(entries) and not self._schema_changes
+        return bool(entries) and not self._schema_changes
 
     def _after_plain_update(
         self, known: Entries, comparison: Comparison, name: str, now: str
@@ -347,14 +343,9 @@ class FieldManager:
         if (config.get("apiVersion"), config.get("kind")) != (self._api_version, self._kind):
             return None
         parts = _parts_of(config, named)
-        if parts is config or manager == KUBECTL or not self._can_stay(known):
-            return None
         elements = {f"f:{name}" for name in parts}
-        for entry in known:
-            fields = entry.get("fieldsV1")
-            is_own = entry["operation"] == APPLY and entry.get("manager") == manager
-            if is_own or not fields or not elements.isdisjoint(fields):
-                return None
+        if parts is config or not self._is_alone(known, elements, manager):
+            return None
         fields = self._updater.valid_fields(parts)
         if not fields:
             return None
@@ -364,6 +355,29 @@ class FieldManager:
             return None
         mine = self._new_entry(manager, APPLY, fields, now)
         return Merged(document, managers.in_order([*known, mine]), True)
+
+    def with_applier(
+        self, known: Entries, fields: FieldSet, manager: str, now: str
+    ) -> list[dict[str, Any]] | None:
+        """The entries after a new manager applied these fields; None if another owns anything in the same top-level fields, or it is not new."""
+        if not self._is_alone(known, fields.keys(), manager):
+            return None
+        return managers.in_order([*known, self._new_entry(manager, APPLY, fields, now)])
+
+    def fields_of(self, config: Document) -> FieldSet | None:
+        """The fields that a manager owns who applies this; None unless it certainly is valid."""
+        return self._updater.valid_fields(config)
+
+    def _is_alone(self, known: Entries, elements: AbstractSet[str], manager: str) -> bool:
+        """Whether the manager is new, and no other owns anything in these top-level fields."""
+        if manager == KUBECTL or not self._can_stay(known):
+            return False
+        for entry in known:
+            fields = entry.get("fieldsV1")
+            is_own = entry["operation"] == APPLY and entry.get("manager") == manager
+            if is_own or not fields or not elements.isdisjoint(fields):
+                return False
+        return managers.are_distinct(known)
 
     def _forced_where_allowed(
         self, live: Document, config: Document, owners: ManagedFields, manager: Manager, force: bool

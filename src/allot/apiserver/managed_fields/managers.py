@@ -175,7 +175,9 @@ def _entry(manager: Manager, owned: Ownership) -> dict[str, Any]:
 
 
 def are_distinct(entries: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether each entry of one version is of another manager."""
+    """Whether each entry of one version is of another manager. A write to the scale endpoint may leave two of one manager."""
+    if len(entries) < 2:
+        return True
     owners = {(each.get("manager"), each["operation"], each.get("subresource")) for each in entries}
     return len(owners) == len(entries)
 
@@ -185,28 +187,27 @@ def with_more(
 ) -> list[dict[str, Any]] | None:
     """Entries after a manager came to own the fields of an entry in addition to those it had.
 
-    None if one of the others owns one of them, or nothing.
+    None if one of the others owns one of them, or nothing, or if they are not distinct.
     """
-    name, operation = more.get("manager"), more["operation"]
-    part, fields = more.get("subresource"), more["fieldsV1"]
+    fields = more["fieldsV1"]
+    owner = (more.get("manager"), more["operation"], more.get("subresource"))
     entries: list[dict[str, Any]] = []
-    mine = None
+    owners = [owner]
+    is_new = True
     for entry in stored:
         owned = entry.get("fieldsV1")
         if not owned:
             return None
-        if (
-            entry.get("manager") == name
-            and entry["operation"] == operation
-            and entry.get("subresource") == part
-        ):
-            mine = more if owned == fields else {**more, "fieldsV1": union(owned, fields)}
-            entries.append(mine)
-        elif overlap(owned, fields):
+        found = (entry.get("manager"), entry["operation"], entry.get("subresource"))
+        if found == owner and is_new:
+            is_new = False
+            entries.append(more if owned == fields else {**more, "fieldsV1": union(owned, fields)})
+        elif found in owners or overlap(owned, fields):
             return None
         else:
             entries.append(entry)
-    if mine is None:
+            owners.append(found)
+    if is_new:
         entries.append(more)
     return in_order(entries)
 

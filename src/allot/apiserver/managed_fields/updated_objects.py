@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple, Protocol
 
 from allot.apiserver.managed_fields.comparison import Comparison
@@ -29,7 +29,7 @@ class Differences:
         self._type = type_
         self.ignored = ignored
         """Top-level fields that need not be compared."""
-        self._known: dict[bytes, Comparison] = {}
+        self._known: dict[Hashable, Comparison] = {}
 
     def of_text(self, text: bytes) -> Comparison:
         """The same for both documents in one text."""
@@ -37,10 +37,21 @@ class Differences:
         if found is None:
             found = self.of(*decode_all_partly(text, self._type()))
             if len(text) <= MAX_KNOWN_BYTES:
-                if len(self._known) >= MAX_KNOWN:
-                    self._known.clear()
-                self._known[text] = found
+                self._remember(text, found)
         return found
+
+    def of_shape(self, shape: tuple[bool, ...], text: Callable[[], bytes]) -> Comparison:
+        """The same for documents whose shape decides how they differ, and which may have been others."""
+        found = self._known.get(shape)
+        if found is None:
+            found = self.of_text(text())
+            self._remember(shape, found)
+        return found
+
+    def _remember(self, key: Hashable, comparison: Comparison) -> None:
+        if len(self._known) >= MAX_KNOWN:
+            self._known.clear()
+        self._known[key] = comparison
 
 
 class UpdatedObject(Protocol):

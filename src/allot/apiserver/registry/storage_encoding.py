@@ -24,7 +24,7 @@ def encode_for_storage(codec: Codec, obj: Any) -> bytes:
 def with_known_times(new: Any, old: Any, codec: Codec) -> Any:
     """The object as it is stored, if nothing differs but when its managers wrote."""
     entries, known = new.metadata.managed_fields, old.metadata.managed_fields
-    if entries == known or not same_but_for_times(entries, known):
+    if len(entries) != len(known) or entries == known or not same_but_for_times(entries, known):
         return new
     unchanged = codec.with_metadata(new, replace(new.metadata, managed_fields=known))
     return unchanged if unchanged == old else new

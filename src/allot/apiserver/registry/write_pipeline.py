@@ -94,12 +94,15 @@ class WritePipeline:
 
     def update(self, new: Any, old: Any, request: WriteRequest) -> Outcome:
         strategy = self._strategy
-        new = self._without_zero_version(new)
+        is_current = _is_current(new.metadata, old.metadata)
+        if not is_current:
+            new = self._without_zero_version(new)
         if len(new.metadata.owner_references) > 1:
             new = self._with_distinct_owners(new, request)
-        refused = self._unmet_precondition(new.metadata, old.metadata, request)
-        if refused:
-            return refused
+        if not is_current:
+            refused = self._unmet_precondition(new.metadata, old.metadata, request)
+            if refused:
+                return refused
         prepared = strategy.prepare_update(self._with_stored(new, old), old, request)
         errors = strategy.validate_update(prepared, old, request)
         return self._validated(prepared, errors, request, strategy.update_warnings)
@@ -108,10 +111,11 @@ class WritePipeline:
         """A write to the status of a kind that has one."""
         strategy = self._status_strategy
         assert strategy is not None
-        new = self._without_zero_version(new)
-        refused = self._unmet_precondition(new.metadata, old.metadata, request)
-        if refused:
-            return refused
+        if not _is_current(new.metadata, old.metadata):
+            new = self._without_zero_version(new)
+            refused = self._unmet_precondition(new.metadata, old.metadata, request)
+            if refused:
+                return refused
         new = self._with_stored(new, old)
         prepared = strategy.prepare_status_update(new, old, request)
         errors = strategy.validate_status_update(prepared, old, request)
@@ -162,8 +166,6 @@ class WritePipeline:
         self, new: ObjectMeta, old: ObjectMeta, request: WriteRequest
     ) -> Outcome | None:
         """Why the write is for another object than the stored one, or for another version of it; or names none."""
-        if new.resource_version == old.resource_version != "" and new.uid == old.uid:
-            return None
         is_conditional = bool(new.resource_version)
         if not (is_conditional or self._strategy.accepts_unconditional_update(request.version)):
             return _without_version()
@@ -176,7 +178,8 @@ class WritePipeline:
         return unmet_precondition(new, old)
 
     def _with_stored(self, new: Any, old: Any) -> Any:
-        if self._is_typed and keeps_stored(new.metadata, old.metadata):
+        is_read = self._is_typed or "data" not in new.__dict__  # so that it is written anew
+        if is_read and keeps_stored(new.metadata, old.metadata):
             return new
         metadata = metadata_for_update(new.metadata, old.metadata)
         return self._strategy.with_metadata(new, metadata)
@@ -206,6 +209,11 @@ def _version_problem(text: str) -> str:
 def _is_version(text: str) -> bool:
     """Whether it is the version of an object: 0 and what is no number are none."""
     return bool(text.strip("0")) and not _version_problem(text)
+
+
+def _is_current(new: ObjectMeta, old: ObjectMeta) -> bool:
+    """Whether it names the stored object in the version that is stored, as most updates do."""
+    return new.resource_version == old.resource_version != "" and new.uid == old.uid
 
 
 def _without_version() -> Outcome:
@@ -325,14 +333,12 @@ def metadata_for_update(metadata: ObjectMeta, stored: ObjectMeta) -> ObjectMeta:
 
 def keeps_stored(metadata: ObjectMeta, stored: ObjectMeta) -> bool:
     """Whether it is what `metadata_for_update` makes of it, as that of an object that was read and written back."""
-    return (
-        bool(metadata.resource_version)
-        and metadata.uid == stored.uid
-        and metadata.generation == stored.generation
-        and metadata.creation_timestamp == stored.creation_timestamp
-        and stored.deletion_timestamp in (None, metadata.deletion_timestamp)
-        and (
-            stored.deletion_grace_period_seconds is None
-            or metadata.deletion_grace_period_seconds is not None
-        )
+    if not metadata.resource_version or _stored_fields(metadata) != _stored_fields(stored):
+        return False
+    return stored.deletion_timestamp in (None, metadata.deletion_timestamp) and (
+        stored.deletion_grace_period_seconds is None
+        or metadata.deletion_grace_period_seconds is not None
     )
+
+
+_stored_fields: Final = attrgetter("uid", "generation", "creation_timestamp")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from allot.api.base import replace
+from allot.api.claims import ResourceClaim
 from allot.api.raw import RawObject
 from allot.apiserver import api_errors
 from allot.apiserver.api_errors import ApiError
@@ -45,7 +46,10 @@ class Written(msgspec.Struct, frozen=True):
 
 def is_as_sent(sent: Any, written: Written) -> bool:
     """Whether a typed object is stored as it was sent, but for what the server alone knows: its version and managers."""
-    stored, known = written.stored.object, sent.metadata
+    kept, known = None, sent.metadata
+    if sent.__class__ is ResourceClaim:  # what is kept of one is what is stored
+        kept = written.stored.kept_content
+    stored = written.stored.object if kept is None else kept
     metadata = replace(
         stored.metadata,
         resource_version=known.resource_version,
@@ -77,8 +81,9 @@ def completed(
     """What an update stores in place of `old`, and warnings; raises `ApiError` if the proposed object is not accepted."""
     outcome = update.complete(proposed, old, request)
     new, warnings = accepted(outcome, resource, old.metadata.name)
-    # Managers may own a hundred thousand fields: of a large object this is not on the event loop.
-    new = with_known_times(new, old, storage_codec(resource))
+    if new.metadata.managed_fields is not old.metadata.managed_fields:
+        # Managers may own a hundred thousand fields: of a large object this is not on the event loop.
+        new = with_known_times(new, old, storage_codec(resource))
     if isinstance(new, RawObject) or new.spec == old.spec:
         return new, warnings
     return new, [*warnings, *rule_warnings(new, request.gates)]

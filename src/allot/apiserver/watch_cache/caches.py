@@ -125,11 +125,9 @@ class Caches:
 
     async def namespace(self, name: str) -> StoredObject | None:
         """The namespace as of now."""
-        found = self.current_namespace(name)
-        if found is not None:
-            return found
         cache = self.of(self.namespaces)
-        await cache.refresh()
+        if not cache.is_current:
+            await cache.refresh()
         return cache.get(cache.prefix + name)
 
     def current_namespace(self, name: str) -> StoredObject | None:

@@ -128,7 +128,11 @@ class LoopIterations:
 
     def is_busy(self, priority: Priority) -> bool:
         """Whether new work has to wait: the stretch of this iteration is over, or other tasks wait already."""
-        return True if self._waiting[priority] else self.is_long
+        if self._waiting[priority]:
+            return True
+        if (started := self._started) is None:
+            return self.is_long
+        return self._clock() - started > STRETCH_SECONDS
 
     @property
     def is_long(self) -> bool:

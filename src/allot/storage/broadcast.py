@@ -16,7 +16,6 @@ import time
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from allot.storage.interface import Change, SlowWatcherError, StorageError
@@ -84,12 +83,13 @@ class Topic:
         del self.batches[:dropped]
         self.first += dropped
 
-    def publish(self, batches: list[Batch]) -> None:
+    def publish(self, batches: Sequence[Batch]) -> None:
         """Add changes, and tell the watchers."""
         self.batches += batches
         if self.waiting:
             _resolve(self.waiting)
-        self._notify(batches)
+        if self.listeners:
+            self._notify(batches)
 
     def cut_off(self, error: StorageError) -> None:
         """There are no more changes for the watchers."""
@@ -97,7 +97,7 @@ class Topic:
         self.wake_all()
         self._notify(None)
 
-    def _notify(self, batches: list[Batch] | None) -> None:
+    def _notify(self, batches: Sequence[Batch] | None) -> None:
         """Errors of a listener are logged: the writer and other listeners go on."""
         for listener in tuple(self.listeners):
             try:
@@ -154,19 +154,27 @@ class Broadcast:
         self._lengths: list[int] = []
         """Of all other prefixes."""
 
-    def publish(self, batches: Iterable[Batch]) -> None:
+    def publish(self, batches: Sequence[Batch]) -> None:
         """Publish the next revisions to the watchers, atomically: listeners have them when this returns."""
         self._times.note(self.revision, self._clock(), self.oldest)
+        for batch in batches:
+            self._append(batch)
+            self.revision = batch[0].revision
+        if len(batches) == 1 and len(batches[0]) == 1:  # mostly
+            for topic in self._topics_of(batches[0][0].key):
+                topic.publish(batches)
+        else:
+            self._publish_parts(batches)
+        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
+            self._shrink()
+
+    def _publish_parts(self, batches: Sequence[Batch]) -> None:
         changed: defaultdict[Topic, list[Batch]] = defaultdict(list)
         for batch in batches:
             for topic, part in self._parts(batch):
                 changed[topic].append(part)
-            self._append(batch)
-            self.revision = batch[0].revision
         for topic, parts in changed.items():
             topic.publish(parts)
-        if len(self._window) > self.max_revisions or self._window_bytes > self._max_bytes:
-            self._shrink()
 
     def _append(self, batch: Batch) -> None:
         cost = cost_of(batch, self.floor)
@@ -258,10 +266,8 @@ class Broadcast:
         older.reverse()
         topic.extend_back(older, after)
 
-    def _parts(self, batch: Batch) -> Iterable[tuple[Topic, Batch]]:
+    def _parts(self, batch: Batch) -> list[tuple[Topic, Batch]]:
         """The topics of a batch, each with its part of the batch."""
-        if len(batch) == 1:
-            return zip(self._topics_of(batch[0].key), repeat(batch))
         changes_by_topic: dict[Topic, list[Change]] = {}
         for change in batch:
             for topic in self._topics_of(change.key):
@@ -321,8 +327,9 @@ def cost_of(batch: Batch, floor: int) -> int:
     """The memory cost of a batch in bytes, if everything newer than `floor` is in memory."""
     cost = 0
     for change in batch:
-        if change.entry is not None:
-            cost += len(change.entry.value)
-        if change.previous is not None and change.previous.revision <= floor:
-            cost += len(change.previous.value)  # only this change references it
+        entry, previous = change.entry, change.previous
+        if entry is not None:
+            cost += len(entry.value)
+        if previous is not None and previous.revision <= floor:
+            cost += len(previous.value)  # only this change references it
     return cost

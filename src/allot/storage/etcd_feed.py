@@ -140,7 +140,7 @@ class ChangeFeed:
         portion = max(1, self._broadcast.max_revisions // 2)
         for first in range(0, len(batches), portion):
             part = batches[first : first + portion]
-            self._broadcast.publish(batch for _, batch in part if batch)
+            self._broadcast.publish([batch for _, batch in part if batch])
             self._broadcast.advance(part[-1][0])
             await asyncio.sleep(0)
         for revision, waiter in self._waiting:

@@ -28,14 +28,15 @@ class RevisionTimes:
     def __init__(self, revision: int, now: float, marks: Iterable[TimeMark] = ()) -> None:
         """`marks` are those of earlier processes; `now` the time since when this one knows all writes."""
         self._marks: list[TimeMark] = []
+        self._last = now
+        """The time of the last one."""
         for mark in sorted(marks):
             self._add(mark)
         self._add(TimeMark(revision, now))
 
     def note(self, revision: int, now: float, oldest: int) -> None:
         """`revision` was the last one, and another is written now. History before `oldest` is compacted."""
-        since = now - self._marks[-1].time
-        if 0 <= since < SECONDS_BETWEEN_MARKS:
+        if 0 <= now - self._last < SECONDS_BETWEEN_MARKS:
             return
         self._add(TimeMark(revision, now))
         self._forget(oldest)
@@ -43,12 +44,14 @@ class RevisionTimes:
     def restart(self, revision: int, now: float) -> None:
         """Writes were missed: nothing is known of earlier times."""
         self._marks = [TimeMark(revision, now)]
+        self._last = now
 
     def _add(self, mark: TimeMark) -> None:
         """When the clock was set back, the times that come again mean the later ones."""
         while self._marks and self._marks[-1].time > mark.time:
             self._marks.pop()
         self._marks.append(mark)
+        self._last = mark.time
 
     def _forget(self, oldest: int) -> None:
         gone = 0

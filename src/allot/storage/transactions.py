@@ -51,11 +51,12 @@ def decide_changes(
     """The changes of `operations` at `revision`; empty if nothing changes. Raises `RevisionConflictError`."""
     changes = []
     for operation in operations:
-        key = operation.key
+        key, expected = operation.key, operation.expected
         previous = current(key)
-        actual = MISSING if previous is None else previous.revision
-        if operation.expected is not None and operation.expected != actual:
-            raise RevisionConflictError(key, operation.expected, actual)
+        if expected is not None:
+            actual = MISSING if previous is None else previous.revision
+            if expected != actual:
+                raise RevisionConflictError(key, expected, actual)
         if type(operation) is Put:
             created = revision if previous is None else previous.created
             entry = Entry(key, operation.value, revision, created)

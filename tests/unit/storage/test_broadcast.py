@@ -34,14 +34,14 @@ def revisions(watch: BroadcastWatch) -> list[int]:
 
 def test_the_window_is_bounded_by_revisions() -> None:
     broadcast = a_broadcast(max_revisions=3)
-    broadcast.publish(a_batch(revision, "a") for revision in range(1, 6))
+    broadcast.publish([a_batch(revision, "a") for revision in range(1, 6)])
     assert (broadcast.floor, broadcast.revision) == (2, 5)
     assert [change.revision for change in broadcast.since(0)] == [5, 4, 3]
 
 
 def test_the_window_is_bounded_by_bytes() -> None:
     broadcast = a_broadcast(max_bytes=100)
-    broadcast.publish(a_batch(revision, "a", size=40) for revision in range(1, 6))
+    broadcast.publish([a_batch(revision, "a", size=40) for revision in range(1, 6)])
     assert (broadcast.floor, broadcast.revision) == (3, 5)
     broadcast.publish([a_batch(6, "a", size=1000)])
     assert (broadcast.floor, broadcast.revision) == (6, 6)
@@ -55,7 +55,7 @@ def test_topics_let_go_of_what_the_window_has_lost() -> None:
     for revision in range(1, 5000):
         broadcast.publish([a_batch(revision, "a", "b")])
     assert topic.batches == [a_batch(revision, "a") for revision in (4997, 4998, 4999)]
-    broadcast.publish(a_batch(revision, "b") for revision in range(5000, 5003))
+    broadcast.publish([a_batch(revision, "b") for revision in range(5000, 5003)])
     assert not topic.batches
 
 
@@ -113,7 +113,7 @@ def test_watchers_of_one_prefix_share_what_they_are_shown() -> None:
 
 def test_joining_a_topic_from_further_back() -> None:
     broadcast = a_broadcast()
-    broadcast.publish(a_batch(revision, "ab"[revision % 2]) for revision in range(1, 7))
+    broadcast.publish([a_batch(revision, "ab"[revision % 2]) for revision in range(1, 7)])
     late, early, middle = (BroadcastWatch(broadcast, "a", after) for after in (6, 0, 3))
     assert revisions(late) == []
     broadcast.publish([a_batch(7, "a")])
@@ -165,7 +165,7 @@ def test_noise_elsewhere_does_not_cut_off_who_has_nothing_to_read() -> None:
     broadcast = a_broadcast(max_revisions=3)
     quiet, behind = BroadcastWatch(broadcast, "quiet", 0), BroadcastWatch(broadcast, "noise", 0)
     assert quiet.pending() == behind.pending() == []
-    broadcast.publish(a_batch(revision, "noise") for revision in range(1, 50))
+    broadcast.publish([a_batch(revision, "noise") for revision in range(1, 50)])
     assert quiet.pending() == []
     with pytest.raises(SlowWatcherError):
         behind.pending()

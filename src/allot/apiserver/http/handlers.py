@@ -109,12 +109,12 @@ class Handlers:
             objects = min(objects, int(limit) or objects)
         return seats_for(objects)
 
-    async def handle(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
+    def handle(
+        self, request: ApiRequest, target: Target, operation: Operation
+    ) -> Awaitable[Response]:
         """The answer to anything but a watch and a log."""
-        answering: Awaitable[Response] = self._answer(request, target, operation)
-        if operation.warning:
-            answering = _with_warning(operation.warning, answering)
-        return await answering
+        answering = self._answer(request, target, operation)
+        return _with_warning(operation.warning, answering) if operation.warning else answering
 
     async def _answer(self, request: ApiRequest, target: Target, operation: Operation) -> Response:
         verb, renderer, accepted = operation.verb, operation.renderer, PLAIN_JSON

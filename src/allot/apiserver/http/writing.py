@@ -76,11 +76,16 @@ class WriteHandlers:
         self._workers = workers
         self._gates = objects.gates
         self._bodies = ObjectBodies(objects.clock, objects.gates)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The one that runs. Kept: asyncio asks the operating system each time."""
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
         info = self.request_info(request, target, "create", options)
-        read = await self.read_object(request, target, options, info)
+        if info.size <= LARGE and len(request.body) <= FEW_BYTES:  # mostly
+            read = self._bodies.read(request, target, options, "create")
+        else:
+            read = await self.read_object(request, target, options, info)
         try:
             written = await self._objects.create(
                 target.resource, target.namespace, read.object, info, read.managers
@@ -290,7 +295,9 @@ class WriteHandlers:
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
     ) -> RequestInfo:
         user, part = request.user, target.subresource
-        may = partial(self._may, request, target.resource.group, asyncio.get_running_loop())
+        if (loop := self._loop) is None:
+            loop = self._loop = asyncio.get_running_loop()
+        may = partial(self._may, request, target.resource.group, loop)
         return RequestInfo(
             Caller(user.name, user.extra, may, user.groups, user.uid),
             target.version,
@@ -324,8 +331,7 @@ class WriteHandlers:
     ) -> ReadBody:
         """The object in the body of a request, in the place that the URL names."""
         is_short = info.size <= LARGE and len(request.body) <= FEW_BYTES
-        size = 0 if is_short else reading_size(request, target)
-        if size <= LARGE:
+        if is_short or (size := reading_size(request, target)) <= LARGE:
             return self._bodies.read(request, target, options, info.verb)
         return await self._workers.run(
             size, lambda: self._bodies.read(request, target, options, info.verb)

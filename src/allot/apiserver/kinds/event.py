@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from allot.api.raw import RawObject
@@ -74,9 +75,11 @@ class EventsGroupStrategy(EventStrategy):
     """Events of events.k8s.io: with more rules, after metadata, and without changes."""
 
     def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
-        yield from events.validate_event(new, "reportingController")
-        yield from RawStrategy.validate_create(self, new, request)
-        yield from events.validate_new_event(new)
+        return chain(
+            events.validate_event(new, "reportingController"),
+            RawStrategy.validate_create(self, new, request),
+            events.validate_new_event(new),
+        )
 
     def validate_update(
         self, new: RawObject, old: RawObject, request: WriteRequest

@@ -7,6 +7,7 @@ and what else is validated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from allot.api.base import replace
@@ -98,14 +99,14 @@ class RawStrategy(StatusStrategy[RawObject]):
         return new
 
     def validate_create(self, new: RawObject, request: WriteRequest) -> Iterator[FieldError]:
-        yield from validate_metadata(
+        rules = self.rules
+        of_metadata = validate_metadata(
             new.metadata,
             namespaced=self.kind.namespaced,
-            check_generate_name=self.rules.name_problems is not path_segment_problems,
-            name_problems=self.rules.name_problems,
+            check_generate_name=rules.name_problems is not path_segment_problems,
+            name_problems=rules.name_problems,
         )
-        if self.rules.validate is not None:
-            yield from self.rules.validate(new)
+        return of_metadata if rules.validate is None else chain(of_metadata, rules.validate(new))
 
     # --- update ---
 

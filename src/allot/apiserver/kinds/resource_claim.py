@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from allot.api.base import replace
@@ -60,12 +61,14 @@ class ResourceClaimStrategy(StatusStrategy[ResourceClaim]):
 
     def validate_create(self, new: ResourceClaim, request: WriteRequest) -> Iterator[FieldError]:
         spec = new.spec
-        yield from validate_admin_access(spec, request)
-        yield from validate_metadata(new.metadata, namespaced=True)
-        yield from _valid_specs.errors(
-            spec,
-            lambda: validate_claim_spec(spec, SPEC, request.context),
-            (request.gates, request.version, request.expressions),
+        return chain(
+            validate_admin_access(spec, request),
+            validate_metadata(new.metadata, namespaced=True),
+            _valid_specs.errors(
+                spec,
+                lambda: validate_claim_spec(spec, SPEC, request.context),
+                (request.gates, request.version, request.expressions),
+            ),
         )
 
     def prepare_update(

@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from allot.api.decoding import to_builtin
 from allot.api.lazy import lazy
-from allot.api.meta import ObjectMeta
+from allot.api.meta import ObjectMeta, OwnerReference
 from allot.apiserver.managed_fields.comparison import all_new, everything
 from allot.apiserver.managed_fields.field_sets import SELF, FieldSet, contains, is_plain
 from allot.apiserver.managed_fields.value_types import ValueType
@@ -66,6 +66,8 @@ class NewObjects:
         self._known_names: dict[tuple[str, ...], _Names] = {}
         self._remembered: dict[Shape, FieldSet] = {}
         """The fields of parts of new objects, by the shape of metadata and by the name and text of others."""
+        self._of_owners: dict[tuple[bool, bool], FieldSet] = {}
+        """The fields of an only owner, by whether it leaves out `controller` and `blockOwnerDeletion`."""
         self._last: tuple[tuple[str, ...], Any, FieldSet, FieldSet] = ((), None, {}, {})
         """The names and the spec of the last object, and its fields before and after the metadata: objects of one template share their spec, with its defaults."""
 
@@ -174,10 +176,27 @@ class NewObjects:
                 self._remember(shape, fields)
         if not owners or (owner_type := self._owner_type) is None:
             return fields
-        if metadata.__class__ is ObjectMeta:
-            owners = [msgspec.to_builtins(owner) for owner in owners]
-        of_owners = _fields_of_owners(owner_type, owners)
+        if metadata.__class__ is not ObjectMeta:
+            of_owners = _fields_of_owners(owner_type, owners)
+        elif len(owners) == 1:
+            of_owners = self._of_owner(owner_type, owners[0])
+        else:
+            of_owners = everything(owner_type, [msgspec.to_builtins(owner) for owner in owners])
         return {"f:metadata": {**fields["f:metadata"], _OWNERS_ELEMENT: of_owners}}
+
+    def _of_owner(self, type_: ValueType, owner: OwnerReference) -> FieldSet:
+        """Those of the only owner, whose other fields are always written."""
+        if not is_plain(owner.uid):
+            return _fields_of_owners(type_, [msgspec.to_builtins(owner)])
+        element = f'k:{{"uid":"{owner.uid}"}}'
+        names = (owner.controller is None, owner.block_owner_deletion is None)
+        known = self._of_owners.get(names)
+        if known is not None:
+            return {SELF: {}, element: known}
+        fields = _fields_of_owners(type_, [msgspec.to_builtins(owner)])
+        if element in fields:
+            self._of_owners[names] = fields[element]
+        return fields
 
     def _find_metadata(self, metadata: Any) -> FieldSet:
         """Those of the metadata, without any below the owners."""

@@ -137,7 +137,8 @@ class ObjectStore:
         for _ in range(MAX_TRIES):
             home: StoredObject | None = None
             if resource.namespaced:
-                home = await self._caches.namespace(namespace)
+                caches = self._caches
+                home = caches.current_namespace(namespace) or await caches.namespace(namespace)
                 if home is None:
                     raise api_errors.not_found(self._caches.namespaces, namespace)
             proposed: Any = obj

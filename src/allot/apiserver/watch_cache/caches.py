@@ -43,7 +43,10 @@ class _ByResource(dict[Resource, ResourceCache]):
         self._make = make
 
     def __missing__(self, resource: Resource) -> ResourceCache:
-        return self._make(resource)
+        made = self._make(resource)
+        if resource.custom is None:  # served as long as the server
+            self[resource] = made
+        return made
 
 
 class Caches:
@@ -121,11 +124,17 @@ class Caches:
         return stored
 
     async def namespace(self, name: str) -> StoredObject | None:
+        """The namespace as of now."""
         cache = self.of(self.namespaces)
         if not cache.is_current:
             await cache.refresh()
         return cache.get(cache.prefix + name)
 
+    def current_namespace(self, name: str) -> StoredObject | None:
+        """The same without waiting; None also if the cache has to catch up first."""
+        cache = self.of(self.namespaces)
+        return cache.get(cache.prefix + name) if cache.is_current else None
+
     async def close(self) -> None:
-        for each in self._caches.values():
+        for each in set(self._caches.values()):
             await each.close()

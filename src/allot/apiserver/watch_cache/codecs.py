@@ -345,13 +345,26 @@ class RawCodec(PartialCodec):
 class EventCodec(RawCodec):
     """Events of events.k8s.io are core events with other field names, and stored as such."""
 
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource)
+        self._last: tuple[RawObject | None, dict[str, Any]] = (None, {})
+        """The last event that was decoded at once, and its parts with the names that it came with."""
+
     def decode_known(self, body: bytes, version: str) -> RawObject | None:
         found = plain_event(body)
         if found is None:
             return None
         metadata, event = found
-        filled = self._defaults(self._to_storage(event, version))
-        return self.view.with_rest({**filled, **self._type_meta}, metadata)
+        stored = self._to_storage(event, version)
+        filled = self._defaults(stored)
+        obj = self.view.with_rest({**filled, **self._type_meta}, metadata)
+        if filled is stored:
+            self._last = obj, {**event, "metadata": metadata}
+        return obj
+
+    def parts_of_new(self, obj: RawObject, version: str) -> dict[str, Any]:
+        last, parts = self._last
+        return {**parts} if obj is last else super().parts_of_new(obj, version)
 
     def _to_storage(self, data: dict[str, Any], version: str) -> dict[str, Any]:
         return event_versions.to_core(data)

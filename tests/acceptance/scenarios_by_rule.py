@@ -14,7 +14,6 @@ from allot.rules import (
     MATCH_OR_DISTINCT,
     ONE_KIND_OF_BINDING_CONDITIONS,
     POOL_STATUS_NOT_SERVED_WHEN_OFF,
-    REPORT_INCOMPLETE_POOLS,
     SKIP_MISSING_CLASSES,
     UNKNOWN_DRIVER_WARNING,
 )
@@ -29,7 +28,6 @@ FURTHER_OTHERWISE_BY_RULE: Final = {
     CROSS_SLICE_VALIDATION: ("more-pool-partition-errors",),
     MATCH_OR_DISTINCT: ("more-cap-claim-leniency",),
     ONE_KIND_OF_BINDING_CONDITIONS: ("more-bind-validation",),
-    REPORT_INCOMPLETE_POOLS: ("more-pool-waits-for-the-missing-slice",),
     SKIP_MISSING_CLASSES: ("more-class-of-alternative-missing",),
     UNKNOWN_DRIVER_WARNING: ("more-pool-pool-name-no-match",),
 }

@@ -529,6 +529,25 @@ def test_an_incomplete_pool_is_waited_for() -> None:
     play(story())
 
 
+def test_an_incomplete_pool_is_counted_after_each_change() -> None:
+    """A count of the incomplete pool is no answer, although it was made after the request arrived."""
+
+    async def story() -> None:
+        async with a_pool_status_scene() as scene:
+            await scene.publish("s", 1, slices=3)
+            await scene.ask()
+            for name, devices in (("t", 2), ("u", 4)):
+                await asyncio.sleep(1)
+                assert await scene.status() is None
+                await scene.publish(name, devices, slices=3)
+            began = scene.clock.now()
+            answer = await scene.answer()
+            assert scene.clock.now() - began < 1
+            assert answer["pools"][0]["totalDevices"] == 7
+
+    play(story())
+
+
 def test_an_incomplete_pool_is_reported_after_a_while() -> None:
     async def story() -> None:
         async with a_pool_status_scene() as scene:

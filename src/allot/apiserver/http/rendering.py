@@ -211,7 +211,8 @@ class TableRenderer(Renderer):
     def _row(self, stored: StoredObject, revision: int) -> dict[str, Any]:
         now = self._clock()
         row: dict[str, Any] = {
-            "cells": self._table.row(stored.object, lambda time: human_age(time, now))
+            "cells": self._table.row(stored.object, lambda time: human_age(time, now)),
+            "object": None,
         }
         if self._include == "Object":
             body = stored.without_revision(self.codec, self.version)

@@ -230,10 +230,19 @@ class ResourcePoolStatusRequestController(QueueController[ObjectKey]):
         if answer.is_provisional and (
             self._waiting.is_worth_it(request) or REPORT_INCOMPLETE_POOLS not in self._gates
         ):
+            self._await_change(request, answer)
             return None
         if answer.state == self._inventory.version(asked.driver):
             return answer._replace(counted_at=self.clock.today())  # still up to date
         return answer
+
+    def _await_change(self, request: PartialRequest, answer: SharedAnswer) -> None:
+        """From now on only what is counted later is an answer to a request that waits."""
+        key, driver = request.key, request.spec.driver
+        if (arrival := self._arrivals.get(key)) is not None:
+            self._arrivals[key] = arrival._replace(seen_at=self.clock.now())
+        if answer.state != self._inventory.version(driver):
+            self._waiting.wake(driver)  # it changed before the request waited
 
     async def _counted(self, request: PartialRequest, max_bytes: int) -> SharedAnswer:
         spec = request.spec
@@ -332,7 +341,7 @@ class _Arrival(NamedTuple):
     """When a request arrived."""
 
     seen_at: float
-    """When the controller first observed it."""
+    """When the controller first observed it, or last found that it has to wait."""
     created_at: float
     """Its creation on the controller's clock. Timestamps have whole seconds: up to one second late, never early."""
 

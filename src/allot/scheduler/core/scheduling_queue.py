@@ -76,7 +76,7 @@ class SchedulingQueue:
         self._pods: dict[str, QueuedPodInfo] = {}
         self._in_flight_events = InFlightEvents()
         self._active = ActiveQueue(sort)
-        self._backoff = BackoffQueue(backoff)
+        self._backoff = BackoffQueue(backoff, sort)
         self._timed_out: list[tuple[float, int, int, QueuedPodInfo]] = []
         """Unschedulable pods whose attempt timed out: when they are retried, and after which attempt."""
         self._unschedulable_pods = UnschedulablePods(self._referenced_objects)

@@ -427,6 +427,38 @@ def test_with_something_to_do_it_is_not() -> None:
     assert desk.pop(0.2).pod.name == "other"
 
 
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(0.5, id="both-in-backoff"),
+        pytest.param(1.4, id="between-the-two"),
+        pytest.param(2.5, id="both-over"),
+    ],
+)
+def test_backoff_that_ends_in_the_same_second_leaves_the_order_to_priority(now: float) -> None:
+    desk = Desk()
+    desk.add("low", now=0.1)
+    desk.queue.requeue(desk.pop(0.1), 0.1, rejected_by=["Always"])
+    desk.add("high", now=0.45, priority=10)
+    desk.queue.requeue(desk.pop(0.45), 0.45, rejected_by=["Always"])
+
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, now)
+
+    assert desk.popped(now) == ["high", "low"]
+
+
+def test_backoff_that_ends_in_an_earlier_second_comes_first() -> None:
+    desk = Desk()
+    desk.add("low", now=0.1)
+    desk.queue.requeue(desk.pop(0.1), 0.1, rejected_by=["Always"])
+    desk.add("high", now=1.1, priority=10)
+    desk.queue.requeue(desk.pop(1.1), 1.1, rejected_by=["Always"])
+
+    desk.queue.on_cluster_event(NODE_ADDED, None, None, 1.2)
+
+    assert desk.popped(1.2) == ["low", "high"]
+
+
 def test_backoff_that_passed_while_unschedulable_is_not_served_again() -> None:
     desk = Desk()
     desk.rejected()

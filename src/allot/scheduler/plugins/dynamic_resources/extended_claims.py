@@ -49,7 +49,8 @@ SEEN_WITHIN_SECONDS: Final = 120.0
 BOUND_WITHIN_SECONDS: Final = 15.0
 """How long others have to bind the pod for which they made a claim."""
 MAX_REMEMBERED: Final = 1000
-
+NAME_ATTEMPTS: Final = 10
+"""Names that are tried when claims of other owners have them."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 """Lets something be done beside the next decision."""
@@ -162,7 +163,7 @@ class ExtendedClaims:
 
     async def _create(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
         try:
-            created = await self._client.create(RESOURCE_CLAIMS, claim_to_create(claim))
+            created = await self._create_with_free_name(claim, pod)
         except ClientError as error:
             if not (isinstance(error, ApiStatusError) and error.is_already_exists):
                 self._maybe_created.append(pod.uid)
@@ -173,6 +174,20 @@ class ExtendedClaims:
         self._by_pod.setdefault(pod.uid, {})[created.metadata.uid] = created
         self._observe(True)
         return created
+
+    async def _create_with_free_name(self, claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+        """Names of other owners' claims are passed over; `ApiStatusError` if the pod has a claim already."""
+        for attempt in range(NAME_ATTEMPTS):
+            wanted = claim_to_create(claim, attempt)
+            try:
+                return await self._client.create(RESOURCE_CLAIMS, wanted)
+            except ApiStatusError as error:
+                if not error.is_already_exists or attempt == NAME_ATTEMPTS - 1:
+                    raise
+                existing = await self._client.find(RESOURCE_CLAIMS, wanted.key)
+                if existing is None or extended_claim_pod(existing) == pod.uid:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     async def _update_pod_status(
         self,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from allot.api.base import replace
 from allot.api.claims import DeviceClaim, ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
 from allot.api.core import ContainerExtendedResourceRequest, Pod
-from allot.api.generated_names import SUFFIX_CHARACTERS
+from allot.api.generated_names import SUFFIX_LENGTH, suffix_of
 from allot.api.meta import ObjectMeta, OwnerReference
 from allot.api.resource import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
 from allot.scheduler.plugins.dynamic_resources.extended_resources import (
@@ -29,8 +29,8 @@ from allot.scheduler.state.pods import PodInfo
 UNCREATED_CLAIM_NAME: Final = "<extended-resources>"
 """No claim in the API can have this name."""
 NAME_SUFFIX: Final = "-extended-resources-"
-MAX_GENERATED_BASE: Final = 55
-SUFFIX_LENGTH: Final = 8
+MAX_NAME_LENGTH: Final = 63
+"""Of generated names."""
 CANNOT_FIT: Final = "cannot fit resource"
 LEFT_OVER: Final = "cannot schedule extended resource claim"
 
@@ -110,23 +110,21 @@ def uncreated_claim(pod: PodInfo, served: ServedByDevices) -> ResourceClaim:
     return ResourceClaim(metadata=metadata, spec=spec)
 
 
-def claim_to_create(claim: ResourceClaim) -> ResourceClaim:
+def claim_to_create(claim: ResourceClaim, attempt: int = 0) -> ResourceClaim:
     """The claim in memory as it is sent to the API server.
 
-    Its name looks like a generated one, but its end comes from the pod's uid: however many attempts there are and
-    whatever answers get lost, a pod has one such claim at a time.
+    Its name looks like a generated one, but its suffix is derived from the pod's uid: however many attempts there are
+    and whatever answers get lost, a pod has one such claim at a time. `attempt` gives another name if that is in use.
     """
     generated, uid = claim.metadata.generate_name, extended_claim_pod(claim) or ""
-    name = f"{generated[:MAX_GENERATED_BASE]}{_name_end(uid)}"
-    metadata = replace(claim.metadata, name=name, uid="")
+    base = generated[: MAX_NAME_LENGTH - SUFFIX_LENGTH]
+    metadata = replace(claim.metadata, name=base + _name_suffix(uid, attempt), uid="")
     return replace(claim, metadata=metadata, status=ResourceClaimStatus())
 
 
-def _name_end(pod_uid: str) -> str:
-    digest = hashlib.sha256(pod_uid.encode()).digest()
-    return "".join(
-        SUFFIX_CHARACTERS[byte % len(SUFFIX_CHARACTERS)] for byte in digest[:SUFFIX_LENGTH]
-    )
+def _name_suffix(pod_uid: str, attempt: int) -> str:
+    digest = hashlib.sha256(f"{pod_uid}/{attempt}".encode()).digest()
+    return suffix_of(int.from_bytes(digest[:8]))
 
 
 def extended_claim_pod(claim: ResourceClaim) -> str | None:

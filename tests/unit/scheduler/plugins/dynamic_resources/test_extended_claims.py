@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from allot.api.base import replace
 from allot.api.claims import ResourceClaim
 from allot.api.classes import DeviceClass, DeviceClassSpec
 from allot.api.identities import DeviceId, ObjectKey
-from allot.api.meta import ObjectMeta
+from allot.api.meta import ObjectMeta, OwnerReference
+from allot.api.resource import EXTENDED_RESOURCE_CLAIM
 from allot.client.client import Client
 from allot.client.errors import ApiStatusError, TransportError
 from allot.client.in_process import InProcessTransport
@@ -29,6 +32,7 @@ from allot.scheduler.plugins.dynamic_resources.pod_extension import (
     LEFT_OVER,
     PodExtension,
     Variant,
+    claim_to_create,
 )
 from allot.scheduler.state.claim_tracker import ClaimTracker
 from allot.scheduler.state.extended_resource_classes import ResourceClasses
@@ -332,6 +336,44 @@ def test_a_create_whose_answer_is_lost_never_leads_to_a_second_claim() -> None:
             assert await bench.names() == [name]
 
     asyncio.run(scenario())
+
+
+async def created_name(bench: Bench, extension: PodExtension) -> str:
+    binding = asyncio.create_task(bench.claims.bind(extension, None))
+    while not (name := await bench.named()) and not binding.done():
+        await asyncio.sleep(0)
+    binding.cancel()
+    return name
+
+
+def test_the_name_looks_like_a_generated_one_and_is_that_of_no_other_claim() -> None:
+    async def scenario() -> None:
+        async with a_bench() as bench:
+            extension = await bench.reserved()
+            assert extension.reserved is not None
+            first, second = (claim_to_create(extension.reserved, attempt) for attempt in (0, 1))
+            theirs = replace(first.metadata, annotations={}, owner_references=())
+            await bench.client.create(RESOURCE_CLAIMS, replace(first, metadata=theirs))
+
+            name = await created_name(bench, extension)
+
+            assert name == second.metadata.name != first.metadata.name
+            assert re.fullmatch("pod-extended-resources-[a-z0-9]{5}", name)
+
+    asyncio.run(scenario())
+
+
+def test_the_name_of_a_long_pod_is_shortened() -> None:
+    owner = OwnerReference(kind="Pod", name="p" * 63, uid="1", controller=True)
+    metadata = ObjectMeta(
+        generate_name=f"{'p' * 63}-extended-resources-",
+        annotations={EXTENDED_RESOURCE_CLAIM: "true"},
+        owner_references=(owner,),
+    )
+
+    name = claim_to_create(ResourceClaim(metadata=metadata)).metadata.name
+
+    assert re.fullmatch("p{58}[a-z0-9]{5}", name)
 
 
 def test_a_resource_that_neither_devices_nor_the_node_have() -> None:

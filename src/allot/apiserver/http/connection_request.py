@@ -71,27 +71,25 @@ class ConnectionRequest(RequestResponseCycle):
     response_complete = False
     chunked_encoding: bool | None = None
     expected_content_length = 0
-    body: Any
+    body: Any = b""
     """What has arrived and was not taken: bytes, or a `bytearray` of several parts."""
+    _event: asyncio.Event | None = None
 
     def __init__(self, head: RequestHead, connection: OpenConnection, handle: Handle) -> None:
         self._head: RequestHead | None = head
         self._handle = handle
         self._certificate = connection.certificate
+        self.client = connection.client
         self.scope: Any = {"method": head.method}  # the cycle reads nothing else
         self.transport = connection.transport
         self.flow = connection.flow
-        self._event: asyncio.Event | None = None
         self.keep_alive = head.keeps_alive
         self.waiting_for_100_continue = head.headers.expects_continue
-        self.body = b""
 
     async def run(self, application: Application) -> None:
         """Have it answered. If it is not, the connection ends."""
-        head, self._head = (
-            self._head,
-            None,
-        )  # it may be long, and a connection keeps its last request
+        head = self._head
+        self._head = None  # it may be long, and a connection keeps its last request
         assert head is not None, "a request is answered once"
         limits = application.transfer_limits
         exchange = ConnectionExchange(head, self, self._certificate, limits)
@@ -148,11 +146,6 @@ class ConnectionRequest(RequestResponseCycle):
         return body
 
     # --- what goes out ---
-
-    @property
-    def client(self) -> tuple[str, int] | None:
-        connection = self._handle.connection
-        return None if connection is None else connection.client
 
     @property
     def default_headers(self) -> Headers:  # type: ignore[override]

@@ -59,6 +59,8 @@ class ServerProtocol(HttpToolsProtocol):
         self._slot = slot
         self._application = application
         self._tasks = tasks
+        self._answering: ConnectionRequest | None = None
+        """The request that is being answered, or was last. Others may have come after it."""
         self._last_head = LastHead()
         self._is_parsing = False
         """Whether the parser is inside of a request."""
@@ -82,6 +84,7 @@ class ServerProtocol(HttpToolsProtocol):
             self.certificate = peer_certificate(tls.getpeercert())
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._tell_gone()
         super().connection_lost(exc)
         self._registry.gone(self._slot)
         if self._is_draining:
@@ -99,10 +102,15 @@ class ServerProtocol(HttpToolsProtocol):
         self._registry.end(self._slot, reason)
 
     def _abort(self) -> None:
-        if self.cycle is not None:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._tell_gone()
         self.transport.abort()
+
+    def _tell_gone(self) -> None:
+        """Whoever answers a request hears that its client is gone."""
+        request = self._answering
+        if request is not None and not request.response_complete:
+            request.disconnected = True
+            request.message_event.set()
 
     def close(self, transport: asyncio.Transport) -> None:
         """Close it; but if the client is still sending, let it see the answer first.
@@ -239,6 +247,7 @@ class ServerProtocol(HttpToolsProtocol):
         before = self.cycle
         self.cycle = request = ConnectionRequest(head, self, self._handle)
         if before is None or before.response_complete:
+            self._answering = request
             self._tasks.run(request.run(self._application))
         else:
             self.flow.pause_reading()
@@ -258,7 +267,8 @@ class ServerProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             self.flow.resume_reading()
         if self.pipeline:
-            self._tasks.run(self.pipeline.pop().run(self._application))
+            self._answering = request = self.pipeline.pop()
+            self._tasks.run(request.run(self._application))
             return
         self._registry.idle(self._slot)
         if self._head_size is not None:

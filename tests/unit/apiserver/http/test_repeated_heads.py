@@ -261,6 +261,55 @@ def test_a_client_that_leaves_during_a_repeated_request_is_noticed(early: bool) 
     assert asyncio.run(story()) == ["http.disconnect"]
 
 
+@pytest.mark.parametrize("repeats", [0, 3])
+def test_a_client_that_leaves_after_a_further_request_is_noticed(repeats: int) -> None:
+    """Whoever answers the request before hears it, and not only the request that came last."""
+
+    async def story() -> list[str]:
+        heard: list[str] = []
+
+        async def serve(exchange: ConnectionExchange) -> None:
+            if protocol.server_state.total_requests < repeats:
+                await exchange.answer(Response(200, b"answer"))
+                return
+            while "http.disconnect" not in heard:
+                heard.append((await exchange.receive())["type"])
+
+        protocol, _ = connected(serve)
+        for _ in range(repeats + 2):
+            protocol.data_received(b"GET /pods?watch=1 HTTP/1.1\r\nX: 1\r\n\r\n")
+            for _ in range(4):
+                await asyncio.sleep(0)
+        protocol.connection_lost(ConnectionResetError())
+        for _ in range(4):
+            await asyncio.sleep(0)
+        return heard
+
+    assert asyncio.run(story())[-1:] == ["http.disconnect"]
+
+
+def test_a_request_knows_where_it_came_from_when_its_client_is_gone() -> None:
+    """The audit log takes requests without an address for those of this host."""
+
+    async def story() -> list[object]:
+        clients: list[object] = []
+
+        async def serve(exchange: ConnectionExchange) -> None:
+            clients.append(exchange.scope["client"])
+            await exchange.answer(Response(200, b"answer"))
+            if len(clients) == 1:
+                protocol.connection_lost(ConnectionResetError())  # the next request has begun
+
+        protocol, _ = connected(serve)
+        protocol.client = ("192.0.2.1", 1234)
+        protocol.data_received(REQUEST * 2)
+        for _ in range(6):
+            await asyncio.sleep(0)
+        return clients
+
+    assert asyncio.run(story()) == [("192.0.2.1", 1234)] * 2
+
+
 def test_what_a_repeated_request_costs() -> None:
     """On its way to the application and back. Parsed each time, with a task of its own, it took 1,824 steps and 124 calls."""
 

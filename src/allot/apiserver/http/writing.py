@@ -76,8 +76,6 @@ class WriteHandlers:
         self._workers = workers
         self._gates = objects.gates
         self._bodies = ObjectBodies(objects.clock, objects.gates)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        """The one that runs. Kept: asyncio asks the operating system each time."""
 
     async def create(self, request: ApiRequest, target: Target) -> Written:
         options = write_options(request, "create")
@@ -295,9 +293,7 @@ class WriteHandlers:
         self, request: ApiRequest, target: Target, verb: str, options: WriteOptions
     ) -> RequestInfo:
         user, part = request.user, target.subresource
-        if (loop := self._loop) is None:
-            loop = self._loop = asyncio.get_running_loop()
-        may = partial(self._may, request, target.resource.group, loop)
+        may = partial(self._may, request, target.resource.group, asyncio.get_running_loop())
         return RequestInfo(
             Caller(user.name, user.extra, may, user.groups, user.uid),
             target.version,

@@ -54,3 +54,30 @@ def test_the_status_of_a_claim(reserved: int, monkeypatch: pytest.MonkeyPatch) -
 
     asyncio.run(scenario())
     assert asked["resourceclaims/binding"] == {threading.get_ident()}
+
+
+def test_on_the_event_loop_that_runs_now() -> None:
+    server = LocalServer(users={"alice": User("alice", groups=(AUTHENTICATED,))})
+
+    async def start() -> dict[str, Any]:
+        await server.server.start()
+        await server.post(f"{RBAC}/clusterroles", {"metadata": {"name": "all"}, "rules": RULES})
+        await server.post(f"{RBAC}/clusterrolebindings", BINDING)
+        request = {"name": "r", "exactly": {"deviceClassName": "c"}}
+        return await server.post(
+            CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+        )
+
+    async def reserve(claim: dict[str, Any]) -> int:
+        result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d"}
+        claim["status"] = {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [
+                {"resource": "pods", "name": f"{'p' * 200}{n}", "uid": f"u{n}"} for n in range(256)
+            ],
+        }
+        as_alice = {"authorization": "Bearer alice"}
+        answer = await server.ask("PUT", f"{CLAIMS}/c/status", claim, headers=as_alice)
+        return answer.code
+
+    assert asyncio.run(reserve(asyncio.run(start()))) == 200

@@ -106,7 +106,7 @@ class ServerProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _tell_gone(self) -> None:
-        """Whoever answers a request hears that its client is gone."""
+        """The request that is being answered hears that its client is gone."""
         request = self._answering
         if request is not None and not request.response_complete:
             request.disconnected = True

@@ -77,7 +77,7 @@ def pod(status: Any, entries: list[Any], spec: Any = SPEC) -> Any:
 
 
 def applied(old: Any, given: bytes, manager: str, target: Target, *, short: bool) -> Any:
-    """What becomes of the pod, and its managers."""
+    """The pod after the apply, and its managers."""
     read = read_configuration(given)
     names = read.claim_names if short else None
     assert bool(names) or not short

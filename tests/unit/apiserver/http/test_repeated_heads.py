@@ -236,7 +236,7 @@ def test_an_answer_before_the_body_leaves_the_rest_of_the_body() -> None:
 
 @pytest.mark.parametrize("early", [True, False])
 def test_a_client_that_leaves_during_a_repeated_request_is_noticed(early: bool) -> None:
-    """As watches do: whoever does not read the body hears that the client is gone."""
+    """As for watches: a request whose body is not read hears that the client is gone."""
 
     async def story() -> list[str]:
         heard: list[str] = []
@@ -263,7 +263,7 @@ def test_a_client_that_leaves_during_a_repeated_request_is_noticed(early: bool) 
 
 @pytest.mark.parametrize("repeats", [0, 3])
 def test_a_client_that_leaves_after_a_further_request_is_noticed(repeats: int) -> None:
-    """Whoever answers the request before hears it, and not only the request that came last."""
+    """The request that is being answered hears it, and not only the one that came last."""
 
     async def story() -> list[str]:
         heard: list[str] = []

@@ -92,7 +92,8 @@ class Scale:
     """Heights of values between two powers of ten, and the lines that show it."""
 
     def __init__(self, values: Sequence[float], bottom: int) -> None:
-        self._low = math.floor(math.log10(max(min(values), 1e-3)))
+        # The lowest bar is to be seen, too.
+        self._low = math.floor(math.log10(max(min(values) / 2, 1e-3)))
         self._high = math.ceil(math.log10(max(*values, 10 ** (self._low + 1))))
         self._bottom = bottom
 
@@ -138,7 +139,8 @@ def panel_of(panel: Panel, groups: Sequence[Group], top: int, width: int) -> Ite
 
 
 def shown(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+    digits = 0 if value >= 10 else 1 if value >= 0.1 else 2
+    return f"{value:.{digits}f}"
 
 
 def main() -> None:
